@@ -1,0 +1,617 @@
+/* SPDX-License-Identifier: GPL-2.0 WITH Linux-syscall-note */
+/*
+ * ORED: bounded-time collectives and checkpoint areas as a socket family.
+ *
+ * This file is the whole ABI of ored.ko; nothing else is.
+ *
+ * Finding the family
+ *   The kernel's table of families has no free number for an out-of-tree
+ *   module, so one is borrowed: 18 by default, or what the module parameter
+ *   `family` says. Read /sys/module/ored/parameters/family before socket().
+ *
+ * Life of a socket
+ *   s = socket(family, SOCK_SEQPACKET, ORED_PROTO_REDUCE)
+ *   setsockopt(s, SOL_ORED, ORED_JOIN, {struct ored_join, nranks peers})
+ *   send(s, bucket)        one message is one bucket, that is one op
+ *   recv(s, bucket)        the oldest op's result, in the order of posting
+ *   close(s)
+ *   Neither bind() nor connect() is needed, so any language that can create
+ *   a socket of an unknown family can use it.
+ *
+ * How the structures grow
+ *   A structure may get longer at its end. The kernel takes a shorter one
+ *   (what is absent counts as zero) and a longer one whose excess is zero;
+ *   a non-zero excess is E2BIG. Fields named reserved, and bits without a
+ *   name, must be zero, else EINVAL. getsockopt() fills at most the caller's
+ *   length and returns the kernel's, cut to it. All integers are in host
+ *   order; 64-bit fields are aligned to 8 bytes for 32-bit callers too.
+ *
+ * Errors
+ *   Every refusal has an errno and a sentence: getsockopt(ORED_ERROR).
+ *   What a version of the module doesn't have yet is EOPNOTSUPP.
+ */
+#ifndef _UAPI_LINUX_ORED_H
+#define _UAPI_LINUX_ORED_H
+
+#include <linux/types.h>
+#include <linux/socket.h>
+
+#define ORED_ABI_VERSION	1
+
+#define ORED_FAMILY_DEFAULT	18	/* see "Finding the family" */
+#define SOL_ORED		300	/* level of all options and ancillary data */
+
+#define ORED_MAX_RANKS		256
+#define ORED_MAX_DEPTH		16
+#define ORED_MAX_BUCKET		(1U << 30)	/* bytes; the kernel cuts longer I/O */
+#define ORED_PORT_DEFAULT	4741		/* UDP */
+#define ORED_TIMEOUT_DEFAULT	30000		/* ms, for joining */
+#define ORED_ERROR_MAX		256		/* bytes of a sentence, with its NUL */
+
+/* enum ored_proto - third argument of socket() */
+enum ored_proto {
+	ORED_PROTO_REDUCE	= 0,	/* collectives */
+	ORED_PROTO_CKPT		= 1,	/* a handle on a checkpoint area */
+};
+
+/* enum ored_option - option names at level SOL_ORED */
+enum ored_option {
+	ORED_JOIN		= 1,	/* set: struct ored_join and peers */
+	ORED_SETUP		= 2,	/* set: struct ored_join and peers */
+	ORED_TEARDOWN		= 3,	/* set: struct ored_join, no peers */
+	ORED_OP			= 4,	/* set, get: struct ored_op; and cmsg of send */
+	ORED_RESULT		= 5,	/* get: struct ored_result; and cmsg of recv */
+	ORED_RESULTS		= 6,	/* set, get: int, 1: recv attaches ORED_RESULT */
+	ORED_ERROR		= 7,	/* get: the sentence of this socket's last error */
+	ORED_GROUP		= 8,	/* get: struct ored_group */
+	ORED_PEERS		= 9,	/* get: struct ored_peer_state[] */
+	ORED_STATS		= 10,	/* get: __u64[], by enum ored_counter */
+	ORED_POLICY		= 11,	/* set, get: struct ored_policy */
+	ORED_UNCOUNTED		= 12,	/* get: struct ored_uncounted and a bitmap */
+
+	ORED_AREA_OPEN		= 32,	/* set: struct ored_area */
+	ORED_AREA_REMOVE	= 33,	/* set: struct ored_area */
+	ORED_AREA_COMMIT	= 34,	/* set: struct ored_commit */
+	ORED_AREA_ABORT		= 35,	/* set: no value */
+	ORED_AREA_STATUS	= 36,	/* get: struct ored_area_status */
+	ORED_AREA_READ		= 37,	/* set: struct ored_area_read */
+	ORED_AREA_NEWEST	= 38,	/* get: struct ored_area_newest */
+};
+
+/**
+ * struct sockaddr_ored - address for bind(): a rank of a group that an
+ * administrator has set up (ORED_SETUP). Sugar over ORED_JOIN.
+ * @sored_family: the family's number
+ * @sored_flags: zero
+ * @sored_group: group id
+ * @sored_rank: the rank to take
+ * @sored_reserved: zero
+ * @sored_epoch: the run of the group; 0: the newest that was set up
+ */
+struct sockaddr_ored {
+	__kernel_sa_family_t	sored_family;
+	__u16			sored_flags;
+	__u32			sored_group;
+	__u32			sored_rank;
+	__u32			sored_reserved;
+	__aligned_u64		sored_epoch;
+};
+
+/**
+ * struct ored_peer - where a rank lives
+ * @family: AF_INET or AF_INET6, the same for all peers of a group; an IPv4
+ *	address mapped into IPv6 counts as AF_INET
+ * @port: its UDP port; 0: the group's
+ * @scope_id: interface index of a link-local IPv6 address, else 0
+ * @addr: the address in network order; IPv4 in the first four bytes, the
+ *	others zero
+ */
+struct ored_peer {
+	__u16	family;
+	__u16	port;
+	__u32	scope_id;
+	__u8	addr[16];
+};
+
+/* Bits of ored_join.flags */
+#define ORED_JOIN_KEY		(1U << 0)	/* @key is set: tag every packet */
+#define ORED_JOIN_FLAGS		ORED_JOIN_KEY
+
+#define ORED_ANYONE		(~0U)		/* ored_join.uid */
+
+/**
+ * struct ored_join - a group, seen by one of its ranks
+ * @size: bytes of this structure as the caller knows it; @nranks times
+ *	@peer_size bytes of peers follow, by rank
+ * @flags: ORED_JOIN_*
+ * @group: id of the group; different groups may share a port
+ * @rank: this socket's rank, below @nranks (ORED_SETUP: zero)
+ * @nranks: 1 to ORED_MAX_RANKS
+ * @depth: ops in flight, 1 to ORED_MAX_DEPTH; the same on every rank
+ * @epoch: the run of the group; packets of another are refused as stale
+ * @bucket_max: largest bucket in bytes, a multiple of 8 up to ORED_MAX_BUCKET
+ *	(more is EMSGSIZE); the same on every rank
+ * @timeout_ms: how long to wait for all peers; 0: ORED_TIMEOUT_DEFAULT.
+ *	SO_RCVTIMEO, where it is set, bounds the wait too
+ * @port: UDP port of this host; 0: ORED_PORT_DEFAULT
+ * @payload_max: upper limit of a packet's payload in bytes, at least 512;
+ *	0: what the smallest path MTU of the group allows
+ * @peer_size: sizeof(struct ored_peer)
+ * @uid: ORED_SETUP: the user who may bind(), or ORED_ANYONE; else zero
+ * @key: secret of the group, with ORED_JOIN_KEY
+ * @reserved: zero
+ *
+ * ORED_JOIN needs CAP_NET_ADMIN in the namespace's user namespace. It
+ * allocates all memory of the group (about 3 times @bucket_max times
+ * @depth + 1; ENOMEM comes here and not later), then waits until every peer
+ * has answered and all have agreed on the payload size.
+ * Errors: EINVAL (a field, named by the sentence), EMSGSIZE (@bucket_max),
+ * EPERM, EISCONN (joined already), EADDRINUSE (port, or this rank is taken
+ * here), EADDRNOTAVAIL (this rank's address isn't on this host),
+ * EAFNOSUPPORT (peers of another family), ENOMEM, EPROTO (a peer disagrees
+ * about the group; the sentence has both values), ETIMEDOUT (who is missing
+ * is in the sentence and in ORED_PEERS), EINTR, EINPROGRESS (O_NONBLOCK:
+ * wait for POLLOUT, then read SO_ERROR).
+ *
+ * ORED_SETUP (CAP_NET_ADMIN) stores the same without joining, so that @uid
+ * can bind() without privileges; EEXIST if the group and epoch are there,
+ * ENOSPC if the namespace has too many. ORED_TEARDOWN forgets @group's
+ * @epoch; sockets that have joined stay.
+ */
+struct ored_join {
+	__u32		size;
+	__u32		flags;
+	__u32		group;
+	__u32		rank;
+	__u32		nranks;
+	__u32		depth;
+	__aligned_u64	epoch;
+	__aligned_u64	bucket_max;
+	__u32		timeout_ms;
+	__u16		port;
+	__u16		payload_max;
+	__u32		peer_size;
+	__u32		uid;
+	__u8		key[16];
+	__aligned_u64	reserved[4];
+};
+
+/* enum ored_kind - collectives */
+enum ored_kind {
+	ORED_ALLREDUCE		= 0,
+	ORED_REDUCE_SCATTER	= 1,
+	ORED_ALL_GATHER		= 2,
+	ORED_BROADCAST		= 3,
+	ORED_BARRIER		= 4,
+};
+
+/* enum ored_dtype - element types */
+enum ored_dtype {
+	ORED_F32	= 0,
+	ORED_F64	= 1,
+	ORED_F16	= 2,
+	ORED_BF16	= 3,
+	ORED_I32	= 4,
+	ORED_I64	= 5,
+};
+
+/*
+ * enum ored_reduction - how contributions become a result. They are always
+ * combined in the order of ranks, so the result doesn't depend on arrival.
+ */
+enum ored_reduction {
+	ORED_SUM	= 0,
+	ORED_MEAN	= 1,	/* the sum divided by the number of contributors */
+	ORED_MIN	= 2,
+	ORED_MAX	= 3,
+};
+
+/* enum ored_mode - what an op does about loss */
+enum ored_mode {
+	/* The group's own; without bounded ops in the module it is reliable. */
+	ORED_MODE_DEFAULT	= 0,
+	/* Returns within its bound and says what is missing. */
+	ORED_MODE_BOUNDED	= 1,
+	/* Loss is repaired until nothing is missing. */
+	ORED_MODE_RELIABLE	= 2,
+};
+
+/* Bits of ored_op.flags */
+#define ORED_OP_SLOT		(1U << 0)	/* the bucket is in mmap'ed slot @slot */
+#define ORED_OP_MISSING_ZERO	(1U << 1)	/* missing in gather: 0, not one's own */
+#define ORED_OP_HADAMARD_ON	(1U << 2)	/* else by measured loss */
+#define ORED_OP_HADAMARD_OFF	(1U << 3)
+#define ORED_OP_FLAGS		(ORED_OP_SLOT | ORED_OP_MISSING_ZERO | \
+				 ORED_OP_HADAMARD_ON | ORED_OP_HADAMARD_OFF)
+
+/**
+ * struct ored_op - parameters of an op: those of the socket (setsockopt), or
+ * of one send() as ancillary data, which then replaces them as a whole
+ * @kind: enum ored_kind
+ * @dtype: enum ored_dtype; the bucket's length must be a multiple of it
+ * @reduction: enum ored_reduction
+ * @mode: enum ored_mode
+ * @flags: ORED_OP_*
+ * @root: rank that broadcasts; else zero
+ * @slot: with ORED_OP_SLOT: index of the slot
+ * @deadline_us: bound of a bounded op in microseconds; 0: the policy's
+ * @wait_us: how long beyond it to wait for late posters; 0: the policy's
+ * @length: with ORED_OP_SLOT: bytes in the slot; else zero
+ * @reserved: zero
+ *
+ * All ranks must post the same kind, dtype, reduction, mode and length as
+ * their n-th op; where they don't, the op fails with EPROTO on all of them.
+ */
+struct ored_op {
+	__u8		kind;
+	__u8		dtype;
+	__u8		reduction;
+	__u8		mode;
+	__u32		flags;
+	__u32		root;
+	__u32		slot;
+	__u32		deadline_us;
+	__u32		wait_us;
+	__aligned_u64	length;
+	__aligned_u64	reserved[2];
+};
+
+/* enum ored_limit - what ended an op */
+enum ored_limit {
+	ORED_LIMIT_NONE		= 0,	/* it failed */
+	ORED_LIMIT_COMPLETE	= 1,	/* nothing was missing */
+	ORED_LIMIT_EARLY	= 2,	/* early timeout t_C */
+	ORED_LIMIT_HARD		= 3,	/* hard bound t_B */
+	ORED_LIMIT_BEHIND	= 4,	/* the group had gone on */
+};
+
+/* enum ored_verdict - what to do with a result */
+enum ored_verdict {
+	ORED_VERDICT_OK		= 0,	/* whole */
+	ORED_VERDICT_PARTIAL	= 1,	/* usable, something is missing */
+	ORED_VERDICT_SKIP	= 2,	/* don't apply it */
+	ORED_VERDICT_HALT	= 3,	/* stop and look */
+};
+
+/**
+ * struct ored_stage - bytes of one stage of an op, as seen by this rank
+ * @expected: what should have come from peers
+ * @received: what came, repaired included
+ * @repaired: what came only after it had been sent again
+ * @missing: @expected less @received
+ */
+struct ored_stage {
+	__aligned_u64	expected;
+	__aligned_u64	received;
+	__aligned_u64	repaired;
+	__aligned_u64	missing;
+};
+
+/* enum ored_field - the parameter in which two ranks differ */
+enum ored_field {
+	ORED_FIELD_NONE		= 0,
+	ORED_FIELD_BYTES	= 1,	/* length of the bucket */
+	ORED_FIELD_DTYPE	= 2,
+	ORED_FIELD_REDUCTION	= 3,
+	ORED_FIELD_KIND		= 4,
+	ORED_FIELD_MODE		= 5,
+};
+
+#define ORED_RANK_WORDS		(ORED_MAX_RANKS / 64)
+
+/**
+ * struct ored_result - what became of an op
+ * @op: its number; the first op of a socket is 0. getsockopt(ORED_RESULT)
+ *	reads it as the op asked for (ENOENT: unfinished, or too long ago:
+ *	the last ORED_MAX_DEPTH that recv has returned are kept)
+ * @elapsed_ns: from post to finish
+ * @bytes: length of the bucket
+ * @scatter: first stage
+ * @gather: second stage
+ * @contributed: bit r of word r / 64: rank r's whole contribution is in
+ * @missing: likewise, ranks of which something is missing
+ * @error: errno that recv returned for it, or 0
+ * @limit: enum ored_limit
+ * @verdict: enum ored_verdict
+ * @kind: as posted
+ * @dtype: as posted
+ * @reduction: as posted
+ * @mode: the mode it ran in
+ * @reserved0: zero
+ * @bound_us: the bound it ran under, D + W; 0: none
+ * @behind: ops that were skipped because the group had gone on
+ * @field: enum ored_field: with EPROTO, where two ranks differ
+ * @rank: the two ranks that differ; with ECONNRESET rank[0] is who left
+ * @value: their two values
+ * @duplicates: packets that came twice
+ * @resent: packets that this rank sent again
+ * @reserved: zero
+ */
+struct ored_result {
+	__aligned_u64		op;
+	__aligned_u64		elapsed_ns;
+	__aligned_u64		bytes;
+	struct ored_stage	scatter;
+	struct ored_stage	gather;
+	__aligned_u64		contributed[ORED_RANK_WORDS];
+	__aligned_u64		missing[ORED_RANK_WORDS];
+	__u32			error;
+	__u8			limit;
+	__u8			verdict;
+	__u8			kind;
+	__u8			dtype;
+	__u8			reduction;
+	__u8			mode;
+	__u16			reserved0;
+	__u32			bound_us;
+	__u32			behind;
+	__u32			field;
+	__u32			rank[2];
+	__aligned_u64		value[2];
+	__aligned_u64		duplicates;
+	__aligned_u64		resent;
+	__aligned_u64		reserved[4];
+};
+
+/* enum ored_state - of a socket */
+enum ored_state {
+	ORED_STATE_NEW		= 0,	/* no group */
+	ORED_STATE_JOINING	= 1,
+	ORED_STATE_JOINED	= 2,
+	ORED_STATE_FAILED	= 3,	/* joining failed: SO_ERROR, ORED_ERROR */
+	ORED_STATE_LEFT		= 4,	/* shut down */
+};
+
+/**
+ * struct ored_group - getsockopt(ORED_GROUP)
+ * @abi: ORED_ABI_VERSION of the module
+ * @state: enum ored_state
+ * @group: id
+ * @rank: this rank
+ * @nranks: ranks
+ * @depth: ops in flight that are allowed
+ * @epoch: run of the group
+ * @bucket_max: bytes
+ * @payload: agreed bytes of a full chunk; 0 while joining
+ * @header: bytes of our own header in each packet
+ * @port: UDP port of this host
+ * @family: AF_INET or AF_INET6
+ * @ifindex: interface that packets to the next rank leave by, or 0
+ * @posted: ops that send() has accepted
+ * @finished: ops that have ended here, without a gap
+ * @received: ops whose result recv() has returned
+ * @memory: bytes allocated for the group
+ * @reserved: zero
+ */
+struct ored_group {
+	__u32		abi;
+	__u32		state;
+	__u32		group;
+	__u32		rank;
+	__u32		nranks;
+	__u32		depth;
+	__aligned_u64	epoch;
+	__aligned_u64	bucket_max;
+	__u32		payload;
+	__u32		header;
+	__u16		port;
+	__u16		family;
+	__u32		ifindex;
+	__aligned_u64	posted;
+	__aligned_u64	finished;
+	__aligned_u64	received;
+	__aligned_u64	memory;
+	__aligned_u64	reserved[4];
+};
+
+/* enum ored_peer_status - what is known of a peer */
+enum ored_peer_status {
+	ORED_PEER_UNKNOWN	= 0,	/* never heard of */
+	ORED_PEER_HEARD		= 1,	/* it answers; joining goes on */
+	ORED_PEER_LIVE		= 2,
+	ORED_PEER_SILENT	= 3,	/* live once, unheard for too long */
+	ORED_PEER_LEFT		= 4,	/* it said goodbye */
+	ORED_PEER_REFUSED	= 5,	/* it disagrees about the group */
+};
+
+/**
+ * struct ored_peer_state - getsockopt(ORED_PEERS), one for each rank
+ * @rank: whose
+ * @status: enum ored_peer_status
+ * @posted: ops it has posted, as last heard
+ * @finished: ops that have ended there, as last heard
+ * @heard_us: microseconds since it was last heard; ~0: never
+ * @srtt_us: smoothed round trip in microseconds; 0: not measured
+ * @window: packets allowed in flight to it
+ * @inflight: packets in flight to it
+ * @path_payload: largest payload that the path to it has carried, in bytes
+ * @sent: packets of gradients sent to it, each resend included
+ * @resent: of these, how many had been sent before
+ * @received: packets of gradients taken from it
+ * @duplicates: packets from it that were there already
+ * @local_drops: packets to it that this host itself dropped
+ * @reserved: zero
+ */
+struct ored_peer_state {
+	__u32		rank;
+	__u32		status;
+	__aligned_u64	posted;
+	__aligned_u64	finished;
+	__aligned_u64	heard_us;
+	__u32		srtt_us;
+	__u32		window;
+	__u32		inflight;
+	__u32		path_payload;
+	__aligned_u64	sent;
+	__aligned_u64	resent;
+	__aligned_u64	received;
+	__aligned_u64	duplicates;
+	__aligned_u64	local_drops;
+	__aligned_u64	reserved[4];
+};
+
+/*
+ * enum ored_counter - indices into ORED_STATS. Those marked [ns] belong to
+ * the network namespace, since such a packet can't be laid to any group.
+ */
+enum ored_counter {
+	ORED_CNT_RX_PACKETS	= 0,	/* packets that reached this rank */
+	ORED_CNT_RX_DATA,		/* contributions and gather chunks taken */
+	ORED_CNT_TX_PACKETS,		/* packets handed to IP; a GSO train counts each */
+	ORED_CNT_TX_TRAINS,		/* hand-overs to IP */
+	ORED_CNT_TX_DROPPED,		/* packets that this host dropped on the way out */
+	ORED_CNT_RESENT,
+	ORED_CNT_DUPLICATE,		/* data that was there already */
+	ORED_CNT_LATE,			/* data of an op that has ended here */
+	ORED_CNT_AHEAD,			/* data of an op that has no slot yet */
+	ORED_CNT_MISMATCH,		/* data whose parameters differ from ours */
+	ORED_CNT_BAD_SOURCE,		/* right session, wrong address or rank */
+	ORED_CNT_BAD_CHUNK,		/* chunk, length or stage out of bounds */
+	ORED_CNT_BAD_CONTROL,		/* malformed control packet */
+	ORED_CNT_PATH_SHRUNK,		/* a path began to carry less than was agreed */
+	ORED_CNT_NOMEM,			/* packets not sent for want of memory */
+	ORED_CNT_NS_SHORT,		/* [ns] too short for a header */
+	ORED_CNT_NS_VERSION,		/* [ns] no header of ours, or another version */
+	ORED_CNT_NS_TYPE,		/* [ns] unknown packet type */
+	ORED_CNT_NS_SESSION,		/* [ns] no such session: stale or not for us */
+	ORED_CNT_NS_GROUP,		/* [ns] HELLO for a group or rank not here */
+	ORED_CNT_NS_EPOCH,		/* [ns] HELLO of another epoch */
+	ORED_CNT_MAX
+};
+
+/**
+ * struct ored_policy - getsockopt, setsockopt(ORED_POLICY): of the group
+ * @loss_skip: above this loss, in parts per million, the verdict is skip
+ * @loss_halt: above this loss the verdict is halt
+ * @min_ranks: with fewer contributors the verdict is halt
+ * @deadline: how the bound is found (later)
+ * @reserved: zero
+ */
+struct ored_policy {
+	__u32		loss_skip;
+	__u32		loss_halt;
+	__u32		min_ranks;
+	__u32		deadline;
+	__aligned_u64	reserved[4];
+};
+
+/**
+ * struct ored_uncounted - getsockopt(ORED_UNCOUNTED): which chunks of this
+ * rank's own contribution were not counted; a bitmap of @chunks bits, in
+ * 64-bit words, follows
+ * @op: op asked for
+ * @chunk: bytes of a full chunk
+ * @chunks: number of chunks of the bucket
+ */
+struct ored_uncounted {
+	__aligned_u64	op;
+	__u32		chunk;
+	__u32		chunks;
+};
+
+/* Checkpoint areas (ORED_PROTO_CKPT) */
+
+#define ORED_AREA_NAME_MAX	64	/* bytes, with the NUL */
+#define ORED_AREA_META_MAX	256	/* bytes */
+
+/* Bits of ored_area.flags */
+#define ORED_AREA_CREATE	(1U << 0)
+#define ORED_AREA_EXCLUSIVE	(1U << 1)
+#define ORED_AREA_READONLY	(1U << 2)
+#define ORED_AREA_HUGE		(1U << 3)	/* huge pages or nothing */
+
+/**
+ * struct ored_area - a named area of the network namespace
+ * @name: NUL-terminated
+ * @flags: ORED_AREA_*
+ * @mode: permission bits for owner, group and others, as of a file
+ * @bytes: size of one generation
+ * @group: group whose peers hold copies
+ * @epoch: run of that group
+ * @owner: rank whose state it is
+ * @copies: copies of a generation in all, the owner's included
+ * @reserved: zero
+ */
+struct ored_area {
+	__u8		name[ORED_AREA_NAME_MAX];
+	__u32		flags;
+	__u32		mode;
+	__aligned_u64	bytes;
+	__aligned_u64	epoch;
+	__u32		group;
+	__u32		owner;
+	__u32		copies;
+	__u32		reserved0;
+	__aligned_u64	reserved[4];
+};
+
+/* Bits of ored_commit.flags */
+#define ORED_COMMIT_DIGEST_ONLY	(1U << 0)	/* a pinned slot is sealed by digest */
+
+/**
+ * struct ored_commit - seals the slot being written as a generation
+ * @step: training step; must be larger than the last one's
+ * @flags: ORED_COMMIT_*
+ * @meta_len: bytes of @meta in use
+ * @bytes: bytes of the slot in use, from its start
+ * @meta: kept with the generation, never looked at
+ * @reserved: zero
+ */
+struct ored_commit {
+	__aligned_u64	step;
+	__u32		flags;
+	__u32		meta_len;
+	__aligned_u64	bytes;
+	__u8		meta[ORED_AREA_META_MAX];
+	__aligned_u64	reserved[2];
+};
+
+/**
+ * struct ored_area_status - state of an area's newest generations
+ * @step: current and previous step
+ * @bytes: their lengths
+ * @acked: bit r of word r / 64: rank r holds the current generation
+ * @digest: CRC32C over all of each
+ * @reserved: zero
+ */
+struct ored_area_status {
+	__aligned_u64	step[2];
+	__aligned_u64	bytes[2];
+	__aligned_u64	acked[ORED_RANK_WORDS];
+	__u32		digest[2];
+	__aligned_u64	reserved[4];
+};
+
+/**
+ * struct ored_area_read - fetches a range of a generation from a holder
+ * @step: which generation
+ * @offset: first byte
+ * @length: bytes
+ * @rank: whose state
+ * @holder: from whom; ~0: the nearest that has it
+ * @buffer: where to, a pointer; 0: into this area's slot
+ * @reserved: zero
+ */
+struct ored_area_read {
+	__aligned_u64	step;
+	__aligned_u64	offset;
+	__aligned_u64	length;
+	__u32		rank;
+	__u32		holder;
+	__aligned_u64	buffer;
+	__aligned_u64	reserved[2];
+};
+
+/**
+ * struct ored_area_newest - the newest step that is complete on all ranks
+ * @step: that step
+ * @holders: for each word of ranks, who was asked and answered
+ * @reserved: zero
+ */
+struct ored_area_newest {
+	__aligned_u64	step;
+	__aligned_u64	holders[ORED_RANK_WORDS];
+	__aligned_u64	reserved[2];
+};
+
+#endif /* _UAPI_LINUX_ORED_H */
