@@ -1,0 +1,122 @@
+// SPDX-License-Identifier: GPL-2.0
+
+#include "rate.h"
+
+/**
+ * ored_rate_init() - a peer that nothing is known of
+ * @rate: what to fill in
+ * @peers: how many peers there are: all of them send to one port at once, so
+ *	they share what a first burst may be
+ */
+void ored_rate_init(struct ored_rate *rate, u32 peers)
+{
+	memset(rate, 0, sizeof(*rate));
+	rate->window = clamp_t(u32, ORED_WINDOW_SHARE / max(peers, 1U),
+			       ORED_WINDOW_MIN, 10);
+	rate->threshold = ORED_WINDOW_MAX;
+}
+
+/**
+ * ored_rate_rtt() - a round trip was measured (RFC 6298, section 2)
+ * @rate: the peer's
+ * @sample_us: microseconds
+ */
+void ored_rate_rtt(struct ored_rate *rate, u32 sample_us)
+{
+	u32 delta;
+
+	sample_us = clamp_t(u32, sample_us, 1, ORED_PTO_MAX_US);
+	rate->backoff = 0;
+	if (!rate->srtt_us) {
+		rate->srtt_us = sample_us;
+		rate->rttvar_us = sample_us / 2;
+		return;
+	}
+	delta = sample_us > rate->srtt_us ? sample_us - rate->srtt_us :
+					    rate->srtt_us - sample_us;
+	rate->rttvar_us = (3 * rate->rttvar_us + delta) / 4;
+	rate->srtt_us = max(1U, (7 * rate->srtt_us + sample_us) / 8);
+}
+
+/**
+ * ored_rate_acked() - packets have arrived
+ * @rate: the peer's
+ * @packets: how many
+ * @limited: the window was what held the sender back; one that isn't used
+ *	must not grow
+ */
+void ored_rate_acked(struct ored_rate *rate, u32 packets, bool limited)
+{
+	if (!limited)
+		return;
+	if (rate->window < rate->threshold) {
+		rate->window = min_t(u32, rate->window + packets, rate->threshold);
+		return;
+	}
+	rate->credit += packets;
+	if (rate->credit >= rate->window) {
+		rate->credit -= rate->window;
+		rate->window = min_t(u32, rate->window + 1, ORED_WINDOW_MAX);
+	}
+}
+
+/**
+ * ored_rate_lost() - a packet is lost
+ * @rate: the peer's
+ * @sent_clock: when it was sent
+ * @now_clock: now
+ *
+ * Cuts the window to 0.7 of it, once for all that was sent before the cut.
+ *
+ * Return: whether it was cut
+ */
+bool ored_rate_lost(struct ored_rate *rate, u32 sent_clock, u32 now_clock)
+{
+	if (rate->cut && (s32)(sent_clock - rate->cut_clock) < 0)
+		return false;
+	rate->cut = true;
+	rate->cut_clock = now_clock;
+	rate->window = max_t(u32, rate->window * 7 / 10, ORED_WINDOW_MIN);
+	rate->threshold = rate->window;
+	rate->credit = 0;
+	return true;
+}
+
+/**
+ * ored_rate_spurious() - something was sent again that had not been lost
+ * @rate: the peer's
+ *
+ * So packets overtake each other by more than was forgiven.
+ */
+void ored_rate_spurious(struct ored_rate *rate)
+{
+	u32 next = 2 * ored_rate_reorder(rate);
+
+	rate->reorder_us = min(max(next, 1U), max(2 * rate->srtt_us, 1U));
+}
+
+/**
+ * ored_rate_pto() - how long silence may last before the peer is asked
+ * @rate: the peer's
+ *
+ * Return: microseconds, doubled for every question left without an answer
+ */
+u32 ored_rate_pto(const struct ored_rate *rate)
+{
+	u64 pto = ORED_PTO_FIRST_US;
+
+	if (rate->srtt_us)
+		pto = rate->srtt_us + max(4 * rate->rttvar_us, rate->srtt_us) +
+		      ORED_PTO_SLACK_US;
+	return (u32)min_t(u64, pto << rate->backoff, ORED_PTO_MAX_US);
+}
+
+/**
+ * ored_rate_timeout() - a question was left without an answer
+ * @rate: the peer's
+ */
+void ored_rate_timeout(struct ored_rate *rate)
+{
+	if (rate->backoff < 10)
+		rate->backoff++;
+}

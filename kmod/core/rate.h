@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * How much may be in flight to a peer: a window in packets, grown by what is
+ * acknowledged and cut by loss, and the round-trip time that tells when
+ * silence has lasted too long (RFC 6298's estimator, RFC 9438's factor).
+ */
+#ifndef ORED_CORE_RATE_H
+#define ORED_CORE_RATE_H
+
+#include "shim.h"
+
+#define ORED_WINDOW_MIN		2
+#define ORED_WINDOW_MAX		2048
+#define ORED_WINDOW_SHARE	64	/* first windows of all peers together */
+#define ORED_PTO_FIRST_US	20000	/* before a round trip has been measured */
+#define ORED_PTO_MAX_US		1000000
+#define ORED_PTO_SLACK_US	4000	/* a peer's processor may be busy */
+
+/**
+ * struct ored_rate - of one peer
+ * @window: packets that may be in flight
+ * @credit: acknowledged packets not yet turned into window
+ * @threshold: up to it the window grows by every acknowledged packet
+ * @srtt_us: smoothed round trip, 0: not measured yet
+ * @rttvar_us: its mean deviation
+ * @cut_clock: clock of the last cut: packets sent before it are no new loss
+ * @cut: @cut_clock is set
+ * @reorder_us: how much later a packet may come than one sent after it
+ * @backoff: doublings of the probe time-out
+ */
+struct ored_rate {
+	u32	window;
+	u32	credit;
+	u32	threshold;
+	u32	srtt_us;
+	u32	rttvar_us;
+	u32	cut_clock;
+	bool	cut;
+	u32	reorder_us;
+	u8	backoff;
+};
+
+void ored_rate_init(struct ored_rate *rate, u32 peers);
+void ored_rate_rtt(struct ored_rate *rate, u32 sample_us);
+void ored_rate_acked(struct ored_rate *rate, u32 packets, bool limited);
+bool ored_rate_lost(struct ored_rate *rate, u32 sent_clock, u32 now_clock);
+void ored_rate_spurious(struct ored_rate *rate);
+u32 ored_rate_pto(const struct ored_rate *rate);
+void ored_rate_timeout(struct ored_rate *rate);
+
+/* How far reordering is forgiven, in microseconds */
+static inline u32 ored_rate_reorder(const struct ored_rate *rate)
+{
+	return max(rate->reorder_us, rate->srtt_us / 4);
+}
+
+#endif /* ORED_CORE_RATE_H */

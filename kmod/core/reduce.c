@@ -1,0 +1,284 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * F32 as integers. A partial sum is kept as m * 2^em in units of the smallest
+ * subnormal: m is signed and has at most 24 bits (2^24 itself included), and
+ * em is 0 or makes m use all of them. That's the encoding of IEEE 754 with the
+ * exponent made one smaller, so that subnormals are no special case, and with
+ * the sign folded into m, so that adding and subtracting aren't two cases.
+ *
+ * Two such numbers are aligned in 64 bits. A shift by up to ALIGN_BITS loses
+ * nothing, and beyond ALIGN_BITS the smaller one is under a quarter of the
+ * larger one's last bit: too small to matter, however it is cut.
+ */
+
+#include "../../uapi/linux/ored.h"
+#include "reduce.h"
+
+#define F32_SIGN	0x80000000U
+#define F32_INF		0x7f800000U
+#define F32_NAN		0x7fc00000U
+#define F32_FRAC_BITS	23
+
+#define ALIGN_BITS	36
+#define ELEMENT_ALIGN		((s64)1 << ALIGN_BITS)
+/* The sum of two has its highest bit here, unless it carries or cancels. */
+#define TOP_BIT		(ALIGN_BITS + F32_FRAC_BITS)
+/*
+ * Where the highest bit is moved for rounding: so high that all moves go one
+ * way, and with one bit left for what rounding carries, below the sign.
+ */
+#define ROUND_BIT	61
+#define ROUND_SHIFT	(ROUND_BIT - F32_FRAC_BITS)
+/*
+ * From this exponent on a number may be infinite, NaN or about to become so.
+ * Sums of smaller ones stay finite until they meet it.
+ */
+#define HIGH_EM		253
+
+/*
+ * Elements whose partial sums are built side by side: enough to hide how long
+ * one addition takes behind the others; and a cache line of each contribution.
+ */
+#define BLOCK		16
+
+struct partial {
+	s32 m;
+	u32 em;
+};
+
+u32 ored_dtype_size(u8 dtype)
+{
+	static const u8 size[] = {
+		[ORED_F32]	= 4,
+		[ORED_F64]	= 8,
+		[ORED_F16]	= 2,
+		[ORED_BF16]	= 2,
+		[ORED_I32]	= 4,
+		[ORED_I64]	= 8,
+	};
+
+	return dtype < ARRAY_SIZE(size) ? size[dtype] : 0;
+}
+
+bool ored_reduce_built(u8 dtype, u8 reduction)
+{
+	return dtype == ORED_F32 &&
+	       (reduction == ORED_SUM || reduction == ORED_MEAN);
+}
+
+static inline bool f32_is_special(u32 a)
+{
+	return (a & ~F32_SIGN) >= F32_INF;
+}
+
+static inline bool f32_is_nan(u32 a)
+{
+	return (a & ~F32_SIGN) > F32_INF;
+}
+
+static inline struct partial f32_unpack(u32 a)
+{
+	u32 abs = a & ~F32_SIGN;
+	u32 exponent = abs >> F32_FRAC_BITS;
+	u32 em = exponent - (exponent != 0);
+	s32 m = (s32)(abs - (em << F32_FRAC_BITS));
+	s32 sign = (s32)a >> 31;
+
+	return (struct partial){ .m = (m ^ sign) - sign, .em = em };
+}
+
+/* A zero comes out as +0. */
+static inline u32 f32_pack(struct partial p)
+{
+	u32 sign = (u32)p.m & F32_SIGN;
+	u32 abs = (p.em << F32_FRAC_BITS) + (u32)(p.m < 0 ? -p.m : p.m);
+
+	return sign | min(abs, F32_INF);
+}
+
+/*
+ * Neither is infinite or NaN. Rounds to nearest, ties to even: the last shift
+ * rounds down, which after what is added before it is right for negative sums
+ * too. A negative power of two is taken for one bit shorter than it is, and
+ * stays exact.
+ */
+static inline struct partial f32_step(struct partial a, struct partial b)
+{
+	u32 em = max(a.em, b.em);
+	s64 x = (s64)a.m * ELEMENT_ALIGN >> min_t(u32, em - a.em, 63);
+	s64 y = (s64)b.m * ELEMENT_ALIGN >> min_t(u32, em - b.em, 63);
+	s64 sum = x + y;
+	u32 room = em + ROUND_BIT - TOP_BIT;
+	u32 shift = ROUND_BIT + 1 - (u32)fls64((u64)(sum ^ (sum >> 63)));
+
+	/* A subnormal has no exponent left to pay for more. */
+	shift = min(shift, room);
+	/* A zero must not look larger than what is added to it next. */
+	if (!sum)
+		room = shift;
+	sum = (s64)((u64)sum << shift);
+	sum += ((s64)1 << (ROUND_SHIFT - 1)) - 1 + (sum >> ROUND_SHIFT & 1);
+
+	return (struct partial){
+		.m = (s32)(sum >> ROUND_SHIFT),
+		.em = room - shift,
+	};
+}
+
+u32 ored_f32_add(u32 a, u32 b)
+{
+	struct partial sum;
+
+	if (unlikely(f32_is_special(a) || f32_is_special(b))) {
+		if (f32_is_nan(a) || f32_is_nan(b))
+			return F32_NAN;
+		if (f32_is_special(a) && f32_is_special(b))
+			return a == b ? a : F32_NAN;
+		return f32_is_special(a) ? a : b;
+	}
+	sum = f32_step(f32_unpack(a), f32_unpack(b));
+
+	return sum.m ? f32_pack(sum) : a & b & F32_SIGN;
+}
+
+/* 2^64 / n rounded up; 0 for n == 1, by which nobody needs to divide */
+static u64 reciprocal(u32 n)
+{
+	return n > 1 ? div_u64(~0ULL, n) + 1 : 0;
+}
+
+/*
+ * The quotient is taken with 32 more bits than @a.m has. That is enough to
+ * round it by: it can't look like a tie and not be one, since what remains of
+ * a division by n shows within as many bits as n has, and n has 9 at the most.
+ * Products with the reciprocal are exact quotients while dividend * n is below
+ * 2^64.
+ */
+static inline struct partial f32_divide(struct partial a, u64 recip)
+{
+	u64 dividend = (u64)(a.m < 0 ? -(s64)a.m : a.m) << 32;
+	u64 quotient = mul_u64_u64_shr(dividend, recip, 64);
+	s32 shift;
+
+	/* One that becomes subnormal ends where the exponents end. */
+	shift = max(fls64(quotient) - 1 - F32_FRAC_BITS, 32 - (s32)a.em);
+	quotient += (1ULL << (shift - 1)) - 1 + (quotient >> shift & 1);
+	quotient >>= shift;
+
+	return (struct partial){
+		.m = a.m < 0 ? -(s32)quotient : (s32)quotient,
+		.em = a.em + (u32)shift - 32,
+	};
+}
+
+u32 ored_f32_div_u32(u32 a, u32 n)
+{
+	struct partial quotient;
+
+	if (f32_is_nan(a))
+		return F32_NAN;
+	if (n == 1 || f32_is_special(a))
+		return a;
+	quotient = f32_divide(f32_unpack(a), reciprocal(n));
+
+	return (a & F32_SIGN) | f32_pack(quotient);
+}
+
+static const u32 *contribution(const struct ored_contribs *c, u32 rank,
+			       size_t offset)
+{
+	const u8 *base = c->own;
+
+	if (rank != c->rank)
+		base = (const u8 *)c->staged +
+		       (rank - (rank > c->rank)) * c->stride;
+
+	return (const u32 *)(base + offset);
+}
+
+/* Element @i of block @offset one addition at a time: right for any values. */
+static u32 f32_sum_any(const struct ored_contribs *c, size_t offset, u32 i)
+{
+	u32 sum = contribution(c, 0, offset)[i];
+	u32 rank;
+
+	if (f32_is_nan(sum))
+		return F32_NAN;
+	for (rank = 1; rank < c->nranks; rank++)
+		sum = ored_f32_add(sum, contribution(c, rank, offset)[i]);
+
+	return sum;
+}
+
+/*
+ * The sums of @n elements.
+ * Return: false if a high exponent was met, and the sums aren't right.
+ */
+static inline bool f32_sum_low(struct partial *sum,
+			       const struct ored_contribs *c, size_t offset,
+			       u32 n)
+{
+	const u32 *x = contribution(c, 0, offset);
+	u32 rank, i;
+
+	for (i = 0; i < n; i++) {
+		sum[i] = f32_unpack(x[i]);
+		if (unlikely(sum[i].em >= HIGH_EM))
+			return false;
+	}
+	for (rank = 1; rank < c->nranks; rank++) {
+		x = contribution(c, rank, offset);
+		for (i = 0; i < n; i++) {
+			struct partial p = f32_unpack(x[i]);
+
+			if (unlikely(max(sum[i].em, p.em) >= HIGH_EM))
+				return false;
+			sum[i] = f32_step(sum[i], p);
+		}
+	}
+
+	return true;
+}
+
+static inline void f32_block(u32 *dst, const struct ored_contribs *c,
+			     size_t offset, u32 n, u64 recip)
+{
+	struct partial sum[BLOCK];
+	bool low = f32_sum_low(sum, c, offset, n);
+	u32 i;
+
+	for (i = 0; i < n; i++) {
+		/* Only the contributions can tell a zero's sign. */
+		if (unlikely(!low || !sum[i].m)) {
+			u32 any = f32_sum_any(c, offset, i);
+
+			dst[i] = recip ? ored_f32_div_u32(any, c->nranks) : any;
+			continue;
+		}
+		dst[i] = f32_pack(sum[i]);
+		/* The sign above stays where the division leaves nothing. */
+		if (recip)
+			dst[i] = (dst[i] & F32_SIGN) |
+				 f32_pack(f32_divide(sum[i], recip));
+	}
+}
+
+static void f32_reduce(u32 *dst, const struct ored_contribs *c, u32 len,
+		       bool mean)
+{
+	u64 recip = mean ? reciprocal(c->nranks) : 0;
+	u32 count = len / sizeof(u32);
+	u32 i;
+
+	for (i = 0; i + BLOCK <= count; i += BLOCK)
+		f32_block(dst + i, c, i * sizeof(u32), BLOCK, recip);
+	if (i < count)
+		f32_block(dst + i, c, i * sizeof(u32), count - i, recip);
+}
+
+void ored_reduce(void *dst, const struct ored_contribs *c, u32 len,
+		 u8 dtype, u8 reduction)
+{
+	if (dtype == ORED_F32)
+		f32_reduce(dst, c, len, reduction == ORED_MEAN);
+}

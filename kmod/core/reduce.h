@@ -1,0 +1,101 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * Reduction of contributions in integer arithmetic.
+ *
+ * This is the reference of every other implementation and what runs wherever
+ * the FPU can't be used, softirq above all. The rules, for every dtype:
+ *
+ * - Contributions are combined in the order of ranks, ((x0 + x1) + x2) + ...,
+ *   each step rounded to the dtype. So the result depends neither on the order
+ *   of arrival nor on who computes it.
+ * - Rounding is to nearest, ties to even. Subnormals are kept, not flushed.
+ * - What overflows becomes infinite. inf + -inf is NaN.
+ * - A result that is NaN is always the canonical quiet one (0x7fc00000 for
+ *   F32), whatever NaN, sign and payload went in; with one rank too.
+ * - A sum of zeros is -0 only if each of them is -0; x + -x is +0.
+ * - MEAN is that sum, then one correctly rounded division by the number of
+ *   ranks: what numpy.float32(sum) / numpy.float32(nranks) gives.
+ *
+ * Elements are in host order.
+ */
+#ifndef ORED_CORE_REDUCE_H
+#define ORED_CORE_REDUCE_H
+
+#include "shim.h"
+
+/**
+ * struct ored_contribs - where the contributions to a chunk are
+ * @own: the own one, that of @rank
+ * @staged: those of all other ranks, by rank and without a gap for the own one
+ * @stride: bytes from one staged contribution to the next
+ * @rank: the own rank, below @nranks
+ * @nranks: number of contributions, 1 to ORED_MAX_RANKS
+ *
+ * @own, @staged and @stride are multiples of 4, whatever the dtype; @staged
+ * isn't looked at if there is only one rank.
+ */
+struct ored_contribs {
+	const void *own;
+	const void *staged;
+	size_t stride;
+	u32 rank;
+	u32 nranks;
+};
+
+/**
+ * ored_dtype_size() - bytes of an element
+ * @dtype: enum ored_dtype
+ *
+ * Return: the size; 0 for a dtype that doesn't exist.
+ */
+u32 ored_dtype_size(u8 dtype);
+
+/**
+ * ored_reduce_built() - is there code for this combination?
+ * @dtype: enum ored_dtype
+ * @reduction: enum ored_reduction
+ *
+ * Return: true if ored_reduce() takes it.
+ */
+bool ored_reduce_built(u8 dtype, u8 reduction);
+
+/**
+ * ored_reduce() - combine all contributions to a chunk
+ * @dst: where the result goes, a multiple of 4; may be @c->own, else it
+ *	overlaps no contribution
+ * @c: the contributions
+ * @len: bytes of each contribution, a multiple of the dtype's size
+ * @dtype: enum ored_dtype
+ * @reduction: enum ored_reduction; the combination must be built
+ *
+ * For any context. Allocates nothing and needs little stack; takes time in
+ * proportion to @len times the number of ranks.
+ */
+void ored_reduce(void *dst, const struct ored_contribs *c, u32 len,
+		 u8 dtype, u8 reduction);
+
+/*
+ * The two operations that F32 is made of, on bit patterns. They are what tests
+ * and faster implementations are held against; ored_reduce() doesn't call them
+ * element by element.
+ */
+
+/**
+ * ored_f32_add() - sum of two F32
+ * @a: bits of the one
+ * @b: bits of the other
+ *
+ * Return: bits of the sum.
+ */
+u32 ored_f32_add(u32 a, u32 b);
+
+/**
+ * ored_f32_div_u32() - an F32 divided by a small integer
+ * @a: bits of the dividend
+ * @n: divisor, 1 to ORED_MAX_RANKS
+ *
+ * Return: bits of the quotient.
+ */
+u32 ored_f32_div_u32(u32 a, u32 n);
+
+#endif /* ORED_CORE_REDUCE_H */

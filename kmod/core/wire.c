@@ -1,0 +1,342 @@
+// SPDX-License-Identifier: GPL-2.0
+/* Reading and writing packets. Nothing from the network is believed here. */
+
+#include "../../uapi/linux/ored.h"
+#include "wire.h"
+
+static u32 get32(const u8 *p)
+{
+	return (u32)p[0] << 24 | (u32)p[1] << 16 | (u32)p[2] << 8 | p[3];
+}
+
+static u16 get16(const u8 *p)
+{
+	return (u16)(p[0] << 8 | p[1]);
+}
+
+static void put32(u8 *p, u32 v)
+{
+	p[0] = (u8)(v >> 24);
+	p[1] = (u8)(v >> 16);
+	p[2] = (u8)(v >> 8);
+	p[3] = (u8)v;
+}
+
+static void put16(u8 *p, u16 v)
+{
+	p[0] = (u8)(v >> 8);
+	p[1] = (u8)v;
+}
+
+static u64 get64(const u8 *p)
+{
+	return (u64)get32(p) << 32 | get32(p + 4);
+}
+
+static void put64(u8 *p, u64 v)
+{
+	put32(p, (u32)(v >> 32));
+	put32(p + 4, (u32)v);
+}
+
+/**
+ * ored_params_word() - packs the small parameters of an op into 12 bits
+ * @dtype: enum ored_dtype, 4 bits
+ * @reduction: enum ored_reduction, 3 bits
+ * @kind: enum ored_kind, 3 bits
+ * @mode: enum ored_mode, 2 bits
+ */
+u16 ored_params_word(u8 dtype, u8 reduction, u8 kind, u8 mode)
+{
+	return (u16)((dtype & 15) << 8 | (reduction & 7) << 5 |
+		     (kind & 7) << 2 | (mode & 3));
+}
+
+u8 ored_params_dtype(u16 word)
+{
+	return word >> 8 & 15;
+}
+
+u8 ored_params_reduction(u16 word)
+{
+	return word >> 5 & 7;
+}
+
+u8 ored_params_kind(u16 word)
+{
+	return word >> 2 & 7;
+}
+
+u8 ored_params_mode(u16 word)
+{
+	return word & 3;
+}
+
+bool ored_params_equal(const struct ored_params *a, const struct ored_params *b)
+{
+	return a->bytes == b->bytes && a->word == b->word;
+}
+
+/**
+ * ored_params_differ() - names the first parameter in which two ranks differ
+ * @a: one rank's
+ * @b: the other's
+ * @value: receives both values of it
+ *
+ * Return: enum ored_field, ORED_FIELD_NONE if they agree
+ */
+u8 ored_params_differ(const struct ored_params *a, const struct ored_params *b,
+		      u64 value[2])
+{
+	static u8 (* const part[])(u16 word) = {
+		[ORED_FIELD_DTYPE] = ored_params_dtype,
+		[ORED_FIELD_REDUCTION] = ored_params_reduction,
+		[ORED_FIELD_KIND] = ored_params_kind,
+		[ORED_FIELD_MODE] = ored_params_mode,
+	};
+	u8 f;
+
+	for (f = ORED_FIELD_DTYPE; f < ARRAY_SIZE(part); f++) {
+		value[0] = part[f](a->word);
+		value[1] = part[f](b->word);
+		if (value[0] != value[1])
+			return f;
+	}
+	value[0] = a->bytes;
+	value[1] = b->bytes;
+	return value[0] != value[1] ? ORED_FIELD_BYTES : ORED_FIELD_NONE;
+}
+
+/**
+ * ored_wire_parse() - decodes and checks a header
+ * @data: at least the first ORED_WIRE_HEADER bytes of the datagram, or all
+ *	of it if it is shorter
+ * @len: length of the whole datagram
+ * @pkt: receives the fields
+ *
+ * Return: 0; -EMSGSIZE: too short for a header, or for anything of its type;
+ * -EPROTONOSUPPORT: not our magic or version; -EOPNOTSUPP: unknown type
+ */
+int ored_wire_parse(const void *data, size_t len, struct ored_packet *pkt)
+{
+	static const u8 content[] = {
+		[ORED_T_HELLO] = ORED_HELLO_BYTES,
+		[ORED_T_SCATTER] = 1,
+		[ORED_T_GATHER] = 1,
+		[ORED_T_ACK] = ORED_ACK_BYTES,
+		[ORED_T_POLL] = 0,
+		[ORED_T_MARK] = 0,
+		[ORED_T_BYE] = 0,
+		[ORED_T_MISMATCH] = ORED_MISMATCH_BYTES,
+	};
+	const u8 *p = data;
+	u32 pc;
+
+	BUILD_BUG_ON(sizeof(struct ored_wire) != ORED_WIRE_HEADER);
+
+	if (len < ORED_WIRE_HEADER)
+		return -EMSGSIZE;
+	if (p[0] != ORED_WIRE_MAGIC)
+		return -EPROTONOSUPPORT;
+	pkt->type = p[1] >> 4;
+	if (pkt->type < ORED_T_HELLO || pkt->type > ORED_T_MISMATCH)
+		return -EOPNOTSUPP;
+	if (len < (size_t)ORED_WIRE_HEADER + content[pkt->type])
+		return -EMSGSIZE;
+	pkt->flags = p[1] & 15;
+	pkt->src = p[2];
+	pkt->dst = p[3];
+	pkt->group = get32(p + 4);
+	pkt->session = get32(p + 8);
+	pkt->op = get32(p + 12);
+	pkt->params.bytes = get32(p + 16);
+	pc = get32(p + 20);
+	pkt->params.word = (u16)(pc >> ORED_CHUNK_BITS);
+	pkt->chunk = pc & ((1U << ORED_CHUNK_BITS) - 1);
+	pkt->posted = get16(p + 24);
+	pkt->left = get16(p + 26);
+	pkt->clock = get32(p + 28);
+	return 0;
+}
+
+/**
+ * ored_wire_build() - writes a header
+ * @data: room for ORED_WIRE_HEADER bytes, of any alignment
+ * @pkt: the fields
+ */
+void ored_wire_build(void *data, const struct ored_packet *pkt)
+{
+	u8 *p = data;
+
+	p[0] = ORED_WIRE_MAGIC;
+	p[1] = (u8)(pkt->type << 4 | (pkt->flags & 15));
+	p[2] = pkt->src;
+	p[3] = pkt->dst;
+	put32(p + 4, pkt->group);
+	put32(p + 8, pkt->session);
+	put32(p + 12, pkt->op);
+	put32(p + 16, pkt->params.bytes);
+	put32(p + 20, (u32)pkt->params.word << ORED_CHUNK_BITS |
+		      (pkt->chunk & ((1U << ORED_CHUNK_BITS) - 1)));
+	put16(p + 24, pkt->posted);
+	put16(p + 26, pkt->left);
+	put32(p + 28, pkt->clock);
+}
+
+/**
+ * ored_hello_parse() - decodes a HELLO's content
+ * @data: what follows the header
+ * @len: bytes of it
+ * @hello: receives the fields
+ *
+ * Return: 0, or -EBADMSG if it is too short or says a size that it hasn't
+ */
+int ored_hello_parse(const void *data, size_t len, struct ored_hello *hello)
+{
+	const u8 *p = data;
+
+	if (len < ORED_HELLO_BYTES)
+		return -EBADMSG;
+	hello->epoch = get64(p);
+	hello->session = get32(p + 8);
+	hello->nranks = get16(p + 12);
+	hello->depth = get16(p + 14);
+	hello->bucket_max = get32(p + 16);
+	hello->limit = get16(p + 20);
+	hello->seen = get16(p + 22);
+	hello->size = get16(p + 24);
+	hello->echo = get16(p + 26);
+	if (!hello->session || hello->size != len + ORED_WIRE_HEADER)
+		return -EBADMSG;
+	return 0;
+}
+
+/**
+ * ored_hello_build() - writes a HELLO's content
+ * @data: room for ORED_HELLO_BYTES
+ * @hello: the fields
+ */
+void ored_hello_build(void *data, const struct ored_hello *hello)
+{
+	u8 *p = data;
+
+	put64(p, hello->epoch);
+	put32(p + 8, hello->session);
+	put16(p + 12, hello->nranks);
+	put16(p + 14, hello->depth);
+	put32(p + 16, hello->bucket_max);
+	put16(p + 20, hello->limit);
+	put16(p + 22, hello->seen);
+	put16(p + 24, hello->size);
+	put16(p + 26, hello->echo);
+}
+
+/**
+ * ored_ack_parse() - decodes an ACK's content
+ * @data: what follows the header; must outlive @ack
+ * @len: bytes of it
+ * @first: the header's chunk
+ * @ack: receives the fields
+ *
+ * Return: 0, or -EBADMSG
+ */
+int ored_ack_parse(const void *data, size_t len, u32 first, struct ored_ack *ack)
+{
+	const u8 *p = data;
+
+	if (len < ORED_ACK_BYTES || len > ORED_ACK_BYTES + ORED_ACK_BITS / 8)
+		return -EBADMSG;
+	if ((len - ORED_ACK_BYTES) % 8 || first % 64)
+		return -EBADMSG;
+	ack->echo = get32(p);
+	ack->base = get32(p + 4);
+	ack->first = first;
+	ack->nbits = (u32)(len - ORED_ACK_BYTES) * 8;
+	ack->bits = p + ORED_ACK_BYTES;
+	return 0;
+}
+
+/**
+ * ored_ack_build() - writes the fixed part of an ACK's content
+ * @data: room for ORED_ACK_BYTES
+ * @echo: see struct ored_ack
+ * @base: see struct ored_ack
+ */
+void ored_ack_build(void *data, u32 echo, u32 base)
+{
+	u8 *p = data;
+
+	put32(p, echo);
+	put32(p + 4, base);
+}
+
+/**
+ * ored_mismatch_parse() - decodes a MISMATCH's content
+ * @data: what follows the header
+ * @len: bytes of it
+ * @mm: receives the fields
+ *
+ * Return: 0, or -EBADMSG if it is too short or names no field
+ */
+int ored_mismatch_parse(const void *data, size_t len, struct ored_mismatch *mm)
+{
+	const u8 *p = data;
+
+	if (len < ORED_MISMATCH_BYTES)
+		return -EBADMSG;
+	if (p[0] == ORED_FIELD_NONE || p[0] > ORED_FIELD_MODE)
+		return -EBADMSG;
+	mm->field = p[0];
+	mm->rank[0] = p[1];
+	mm->rank[1] = p[2];
+	mm->value[0] = get64(p + 4);
+	mm->value[1] = get64(p + 12);
+	return 0;
+}
+
+/**
+ * ored_mismatch_build() - writes a MISMATCH's content
+ * @data: room for ORED_MISMATCH_BYTES
+ * @mm: the fields
+ */
+void ored_mismatch_build(void *data, const struct ored_mismatch *mm)
+{
+	u8 *p = data;
+
+	p[0] = mm->field;
+	p[1] = mm->rank[0];
+	p[2] = mm->rank[1];
+	p[3] = 0;
+	put64(p + 4, mm->value[0]);
+	put64(p + 12, mm->value[1]);
+}
+
+/**
+ * ored_extend32() - the 64-bit number with the given low bits that is nearest
+ * @near: a number known to be close
+ * @low: low 32 bits of the one wanted
+ *
+ * Return: the number; never below zero: then it is taken from above
+ */
+u64 ored_extend32(u64 near, u32 low)
+{
+	s64 delta = (s32)(low - (u32)near);
+
+	if (delta < 0 && (u64)-delta > near)
+		delta += 1LL << 32;
+	return near + (u64)delta;
+}
+
+/**
+ * ored_extend16() - as ored_extend32(), from 16 bits
+ * @near: a number known to be close
+ * @low: low 16 bits of the one wanted
+ */
+u64 ored_extend16(u64 near, u16 low)
+{
+	s64 delta = (s16)(low - (u16)near);
+
+	if (delta < 0 && (u64)-delta > near)
+		delta += 1LL << 16;
+	return near + (u64)delta;
+}

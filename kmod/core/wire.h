@@ -1,0 +1,213 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * The packet format. Every packet is a UDP datagram that starts with the
+ * 32 bytes of struct ored_wire, in network order:
+ *
+ *   0        8        16       24       31
+ *   +--------+--------+--------+--------+
+ *   | magic  |type|flg|  src   |  dst   |   ranks
+ *   +--------+--------+--------+--------+
+ *   |               group               |
+ *   +-----------------------------------+
+ *   |   session (drawn by the receiver) |
+ *   +-----------------------------------+
+ *   |         op, low 32 bits           |
+ *   +-----------------------------------+
+ *   |      length of the bucket         |
+ *   +------------+----------------------+
+ *   | params 12b |      chunk 20b       |   chunk within its shard
+ *   +------------+----+-----------------+
+ *   | posted, low 16b |  left, low 16b  |   ops posted and left by src
+ *   +-----------------+-----------------+
+ *   |     sender's clock, microseconds  |
+ *   +-----------------------------------+
+ *
+ * The session is a random number that each rank draws when it joins and tells
+ * its peers in HELLO, together with the epoch. So a packet of another epoch,
+ * or of an earlier run on the same port, can't carry it.
+ */
+#ifndef ORED_CORE_WIRE_H
+#define ORED_CORE_WIRE_H
+
+#include "shim.h"
+
+#define ORED_WIRE_MAGIC		0xe1	/* 0xe0 | version */
+#define ORED_WIRE_HEADER	32
+#define ORED_CHUNK_BITS		20
+#define ORED_PAYLOAD_MIN	512	/* with it the longest shard fits ORED_CHUNK_BITS */
+#define ORED_PAYLOAD_ALIGN	8	/* no element crosses a packet */
+#define ORED_ACK_BITS		1024	/* chunks that one ACK can tell of */
+
+/* Packet types */
+enum ored_type {
+	ORED_T_HELLO	= 1,	/* joining, and probes of the path */
+	ORED_T_SCATTER	= 2,	/* a contribution */
+	ORED_T_GATHER	= 3,	/* a reduced chunk */
+	ORED_T_ACK	= 4,	/* which chunks of a flow have arrived */
+	ORED_T_POLL	= 5,	/* asks for an ACK of a flow */
+	ORED_T_MARK	= 6,	/* posted and left, nothing else */
+	ORED_T_BYE	= 7,	/* takes part in no op from @posted on */
+	ORED_T_MISMATCH	= 8,	/* two ranks disagree about an op */
+};
+
+/* Flags; their meaning depends on the type */
+#define ORED_F_REQUEST		1	/* data: send an ACK now; MARK, BYE, HELLO: answer */
+#define ORED_F_RESENT		2	/* data: sent before */
+#define ORED_F_GATHER		2	/* ACK, POLL: about the gather, not the scatter */
+#define ORED_F_DUPLICATE	4	/* ACK: caused by a duplicate */
+#define ORED_F_FINAL		4	/* HELLO: limit is final; BYE: nothing is served any */
+					/* more; MARK: answers a BYE */
+
+/**
+ * struct ored_wire - the header as it is on the wire
+ * @magic: ORED_WIRE_MAGIC
+ * @type_flags: enum ored_type in the high half, ORED_F_* in the low one
+ * @src: rank that sent it
+ * @dst: rank that it is for
+ * @group: id of the group
+ * @session: the receiver's
+ * @op: low half of the op's number
+ * @bytes: length of the bucket
+ * @params_chunk: the op's other parameters, and the chunk within its shard
+ * @posted: ops that @src has posted, low quarter
+ * @left: ops that @src has left, low quarter
+ * @clock: microseconds by the clock of @src
+ */
+struct ored_wire {
+	u8	magic;
+	u8	type_flags;
+	u8	src;
+	u8	dst;
+	__be32	group;
+	__be32	session;
+	__be32	op;
+	__be32	bytes;
+	__be32	params_chunk;
+	__be16	posted;
+	__be16	left;
+	__be32	clock;
+};
+
+/**
+ * struct ored_params - what all ranks must agree on about an op
+ * @bytes: length of the bucket
+ * @word: dtype, reduction, kind and mode as ored_params_word() packs them
+ */
+struct ored_params {
+	u32	bytes;
+	u16	word;
+};
+
+/**
+ * struct ored_packet - a header, decoded
+ * @type: enum ored_type
+ * @flags: ORED_F_*
+ * @src: rank that sent it
+ * @dst: rank that it is for
+ * @group: id of the group
+ * @session: the receiver's
+ * @op: low half of the op's number
+ * @params: what @src takes the op to be
+ * @chunk: chunk within its shard
+ * @posted: ops that @src has posted, low quarter
+ * @left: ops that @src has left, low quarter
+ * @clock: microseconds by the clock of @src
+ */
+struct ored_packet {
+	u8			type;
+	u8			flags;
+	u8			src;
+	u8			dst;
+	u32			group;
+	u32			session;
+	u32			op;
+	struct ored_params	params;
+	u32			chunk;
+	u16			posted;
+	u16			left;
+	u32			clock;
+};
+
+/**
+ * struct ored_hello - content of a HELLO
+ * @epoch: run of the group
+ * @session: what the receiver must put into its packets to the sender
+ * @nranks: size of the group
+ * @depth: ops in flight
+ * @bucket_max: bytes
+ * @limit: largest payload that the sender can use towards everybody, as far
+ *	as it knows; with ORED_F_FINAL it knows
+ * @seen: largest HELLO, in bytes of UDP payload, that has come from the
+ *	receiver
+ * @size: bytes of UDP payload of this HELLO; the rest is padding
+ * @echo: size of the HELLO that this one answers, else 0
+ */
+struct ored_hello {
+	u64	epoch;
+	u32	session;
+	u16	nranks;
+	u16	depth;
+	u32	bucket_max;
+	u16	limit;
+	u16	seen;
+	u16	size;
+	u16	echo;
+};
+
+#define ORED_HELLO_BYTES	28	/* of content, behind the header */
+
+/**
+ * struct ored_ack - content of an ACK
+ * @echo: clock of the packet that caused it
+ * @base: all chunks below it have arrived
+ * @first: chunk of the first bit, a multiple of 64
+ * @nbits: number of bits, a multiple of 64, may be 0
+ * @bits: little-endian words on the wire: bit i of byte i / 8
+ */
+struct ored_ack {
+	u32		echo;
+	u32		base;
+	u32		first;
+	u32		nbits;
+	const u8	*bits;
+};
+
+#define ORED_ACK_BYTES		8	/* of content before the bits */
+
+/**
+ * struct ored_mismatch - content of a MISMATCH
+ * @field: enum ored_field
+ * @rank: the two ranks
+ * @value: their values
+ */
+struct ored_mismatch {
+	u8	field;
+	u8	rank[2];
+	u64	value[2];
+};
+
+#define ORED_MISMATCH_BYTES	20
+
+u16 ored_params_word(u8 dtype, u8 reduction, u8 kind, u8 mode);
+u8 ored_params_dtype(u16 word);
+u8 ored_params_reduction(u16 word);
+u8 ored_params_kind(u16 word);
+u8 ored_params_mode(u16 word);
+bool ored_params_equal(const struct ored_params *a, const struct ored_params *b);
+u8 ored_params_differ(const struct ored_params *a, const struct ored_params *b,
+		      u64 value[2]);
+
+int ored_wire_parse(const void *data, size_t len, struct ored_packet *pkt);
+void ored_wire_build(void *data, const struct ored_packet *pkt);
+
+int ored_hello_parse(const void *data, size_t len, struct ored_hello *hello);
+void ored_hello_build(void *data, const struct ored_hello *hello);
+int ored_ack_parse(const void *data, size_t len, u32 first, struct ored_ack *ack);
+void ored_ack_build(void *data, u32 echo, u32 base);
+int ored_mismatch_parse(const void *data, size_t len, struct ored_mismatch *mm);
+void ored_mismatch_build(void *data, const struct ored_mismatch *mm);
+
+u64 ored_extend32(u64 near, u32 low);
+u64 ored_extend16(u64 near, u16 low);
+
+#endif /* ORED_CORE_WIRE_H */
