@@ -1,0 +1,440 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Joining: HELLOs in rounds until all ranks have heard each other and know
+ * what payload every path carries (core/hello.h), or until the time is up.
+ * The same packets measure a path again that seems to have shrunk.
+ */
+
+#include <net/ip6_route.h>
+#include <net/route.h>
+#include <net/sock.h>
+
+#include "err.h"
+#include "join.h"
+#include "timer.h"
+#include "tx.h"
+
+#define ORED_HELLO_FIRST_NS	(10 * NSEC_PER_MSEC)
+#define ORED_HELLO_BUSY_NS	(20 * NSEC_PER_MSEC)
+#define ORED_HELLO_MAX_NS	(200 * NSEC_PER_MSEC)
+
+static u16 hello_size(u16 payload)
+{
+	return max_t(u32, ORED_WIRE_HEADER + payload, ORED_WIRE_HEADER + ORED_HELLO_BYTES);
+}
+
+static void send_hello(struct ored_link *l, u16 size, u16 echo, u8 flags)
+{
+	struct ored_member *m = l->m;
+	struct ored_hello hello = {
+		.epoch = m->conf.epoch,
+		.session = m->session,
+		.nranks = m->nranks,
+		.depth = m->conf.depth,
+		.bucket_max = m->conf.bucket_max,
+		.size = size,
+		.echo = echo,
+	};
+	u8 content[ORED_HELLO_BYTES];
+	struct ored_packet pkt;
+
+	spin_lock_bh(&m->lock);
+	if (ored_joining_limit(&m->joining, &hello.limit))
+		flags |= ORED_F_FINAL;
+	hello.seen = l->path->got;
+	spin_unlock_bh(&m->lock);
+
+	ored_packet_init(l, &pkt, ORED_T_HELLO, flags);
+	ored_hello_build(content, &hello);
+	ored_send_packet(l, &pkt, content, sizeof(content),
+			 size - ORED_WIRE_HEADER - ORED_HELLO_BYTES);
+}
+
+/* A short HELLO, and one as large as we hope the path carries. */
+static void greet(struct ored_link *l)
+{
+	u16 try = READ_ONCE(l->path->try);
+
+	send_hello(l, hello_size(0), 0, ORED_F_REQUEST);
+	if (READ_ONCE(l->path->ok) < try)
+		send_hello(l, hello_size(try), 0, ORED_F_REQUEST);
+}
+
+static void greet_all(struct ored_member *m, u8 flags)
+{
+	struct ored_link *l;
+
+	ored_for_each_link(m, l)
+		send_hello(l, hello_size(0), 0, flags);
+}
+
+static void fail(struct ored_member *m, int err)
+{
+	struct sock *sk;
+
+	lockdep_assert_held(&m->lock);
+	if (m->state != ORED_STATE_JOINING)
+		return;
+	rcu_read_lock();
+	sk = rcu_dereference(m->sk);
+	if (sk)
+		WRITE_ONCE(sk->sk_err, -err);
+	WRITE_ONCE(m->state, ORED_STATE_FAILED);
+	rcu_read_unlock();
+	ored_member_wake(m, EPOLLERR | EPOLLIN | EPOLLOUT);
+}
+
+/* Do all agree? Then ops can run. Under the membership's lock. */
+static void try_finish(struct ored_member *m)
+{
+	struct ored_link *l;
+	u16 payload;
+
+	lockdep_assert_held(&m->lock);
+	if (m->state != ORED_STATE_JOINING || !ored_joining_done(&m->joining, &payload))
+		return;
+	ored_for_each_link(m, l) {
+		if (l->status == ORED_PEER_HEARD)
+			WRITE_ONCE(l->status, ORED_PEER_LIVE);
+	}
+	WRITE_ONCE(m->payload, min_t(u32, payload, m->payload_bound));
+	smp_store_release(&m->state, ORED_STATE_JOINED);
+	ored_member_wake(m, EPOLLOUT | EPOLLWRNORM);
+}
+
+/**
+ * ored_join_start() - begins to join
+ * @m: reachable by packets, with @deadline set
+ */
+void ored_join_start(struct ored_member *m)
+{
+	spin_lock_bh(&m->lock);
+	m->hello_gap = ORED_HELLO_FIRST_NS;
+	m->hello_at = 0;
+	try_finish(m);
+	spin_unlock_bh(&m->lock);
+	ored_timer_need(m, ktime_get_ns());
+}
+
+/* A route can have become narrower since the last round. */
+static void limit_by_route(struct ored_link *l)
+{
+	struct ored_route route;
+	u32 payload;
+
+	local_bh_disable();
+	if (!ored_route_get(l, &route)) {
+		payload = ored_route_payload(l->m, route.dst);
+		dst_release(route.dst);
+		spin_lock(&l->m->lock);
+		if (payload >= l->m->joining.floor)
+			ored_path_limit(l->path, payload);
+		spin_unlock(&l->m->lock);
+	}
+	local_bh_enable();
+}
+
+static bool hello_round(struct ored_member *m)
+{
+	struct ored_link *l;
+	bool busy = false, fits;
+
+	ored_for_each_link(m, l) {
+		limit_by_route(l);
+		spin_lock_bh(&m->lock);
+		fits = ored_path_missed(l->path, ored_overhead(m), m->joining.floor);
+		if (!fits)
+			fail(m, -EMSGSIZE);
+		busy |= l->path->session && l->path->ok < l->path->try;
+		spin_unlock_bh(&m->lock);
+		if (!fits)
+			break;
+		if (!l->path->session || !l->path->final || l->path->ok < l->path->try)
+			greet(l);
+	}
+	return busy;
+}
+
+/**
+ * ored_join_tick() - the timer of a membership that is joining
+ * @m: the membership
+ * @now: ns of the monotonic clock
+ *
+ * Return: when to call again
+ */
+u64 ored_join_tick(struct ored_member *m, u64 now)
+{
+	bool busy;
+
+	if (m->deadline <= now) {
+		spin_lock_bh(&m->lock);
+		fail(m, -ETIMEDOUT);
+		spin_unlock_bh(&m->lock);
+		return U64_MAX;
+	}
+	if (m->hello_at <= now) {
+		busy = hello_round(m);
+		m->hello_at = now + m->hello_gap;
+		m->hello_gap = busy ? ORED_HELLO_BUSY_NS :
+				      min_t(u64, 2 * m->hello_gap, ORED_HELLO_MAX_NS);
+	}
+	return min(m->hello_at, m->deadline);
+}
+
+/* What we disagree about, if anything. */
+static const char *differ(const struct ored_member *m, const struct ored_hello *hello,
+			  u64 *ours, u64 *theirs)
+{
+	if (hello->nranks != m->nranks) {
+		*ours = m->nranks;
+		*theirs = hello->nranks;
+		return "ranks";
+	}
+	if (hello->depth != m->conf.depth) {
+		*ours = m->conf.depth;
+		*theirs = hello->depth;
+		return "depth";
+	}
+	if (hello->bucket_max != m->conf.bucket_max) {
+		*ours = m->conf.bucket_max;
+		*theirs = hello->bucket_max;
+		return "largest bucket";
+	}
+	return NULL;
+}
+
+static void refuse(struct ored_link *l, const char *what, u64 ours, u64 theirs)
+{
+	struct ored_member *m = l->m;
+	bool first;
+
+	spin_lock_bh(&m->lock);
+	first = m->state == ORED_STATE_JOINING && l->status != ORED_PEER_REFUSED;
+	if (first) {
+		l->differ = what;
+		l->ours = ours;
+		l->theirs = theirs;
+		WRITE_ONCE(l->status, ORED_PEER_REFUSED);
+		fail(m, -EPROTO);
+	}
+	spin_unlock_bh(&m->lock);
+	/* Let it find out too. */
+	if (first)
+		greet(l);
+}
+
+/* The largest of our probes that got through has been answered. */
+static void probed(struct ored_link *l, u16 size)
+{
+	struct ored_member *m = l->m;
+	u32 payload = size - min_t(u32, size, ORED_WIRE_HEADER);
+	bool mine;
+
+	spin_lock_bh(&l->lock);
+	mine = l->probing;
+	l->probing = false;
+	l->stuck = 0;
+	spin_unlock_bh(&l->lock);
+	if (!mine || payload >= m->payload || payload < ORED_PAYLOAD_MIN)
+		return;
+	ored_count(m->stats, ORED_CNT_PATH_SHRUNK);
+	WRITE_ONCE(l->path->ok, payload);
+	ored_route_shrink(l, payload + ored_overhead(m));
+}
+
+static void hear(struct ored_link *l, const struct ored_packet *pkt,
+		 const struct ored_hello *hello)
+{
+	struct ored_member *m = l->m;
+	bool first, news, final, was_final;
+	u16 limit;
+
+	spin_lock_bh(&m->lock);
+	if (m->state != ORED_STATE_JOINING && l->path->session != hello->session) {
+		/* It has started again; this run goes on without it. */
+		spin_unlock_bh(&m->lock);
+		ored_count(m->stats, ORED_CNT_BAD_CONTROL);
+		return;
+	}
+	was_final = ored_joining_limit(&m->joining, &limit);
+	first = l->path->session != hello->session;
+	spin_lock(&l->lock);
+	news = ored_path_heard(l->path, hello, pkt->flags & ORED_F_FINAL);
+	if (l->status == ORED_PEER_UNKNOWN)
+		WRITE_ONCE(l->status, ORED_PEER_HEARD);
+	spin_unlock(&l->lock);
+	final = ored_joining_limit(&m->joining, &limit);
+	if (news)
+		try_finish(m);
+	spin_unlock_bh(&m->lock);
+
+	if (first)
+		greet(l);
+	else if (pkt->flags & ORED_F_REQUEST)
+		send_hello(l, hello_size(0), hello->size, 0);
+	if (final && !was_final)
+		greet_all(m, 0);
+	if (hello->echo)
+		probed(l, hello->echo);
+}
+
+/* The membership that a HELLO is for; one of another epoch if there is no better. */
+static struct ored_member *find(struct ored_net *on, const struct ored_packet *pkt)
+{
+	struct ored_member *m;
+
+	list_for_each_entry_rcu(m, &on->members, list) {
+		if (m->conf.group == pkt->group && m->rank == pkt->dst)
+			return m;
+	}
+	return NULL;
+}
+
+static struct ored_member *find_epoch(struct ored_net *on, const struct ored_packet *pkt,
+				      u64 epoch)
+{
+	struct ored_member *m;
+
+	list_for_each_entry_rcu(m, &on->members, list) {
+		if (m->conf.group == pkt->group && m->rank == pkt->dst && m->conf.epoch == epoch)
+			return m;
+	}
+	return NULL;
+}
+
+/**
+ * ored_join_rx() - takes in a HELLO
+ * @on: namespace; under RCU
+ * @pkt: its header
+ * @from: who sent it
+ * @hello: its content
+ */
+void ored_join_rx(struct ored_net *on, const struct ored_packet *pkt,
+		  const struct ored_addr *from, const struct ored_hello *hello)
+{
+	struct ored_member *m = find_epoch(on, pkt, hello->epoch);
+	struct ored_link *l;
+	const char *what;
+	u64 ours, theirs;
+
+	if (!m) {
+		m = find(on, pkt);
+		ored_count(on->stats, m ? ORED_CNT_NS_EPOCH : ORED_CNT_NS_GROUP);
+		return;
+	}
+	ored_count(m->stats, ORED_CNT_RX_PACKETS);
+	if (pkt->src >= m->nranks || pkt->src == m->rank) {
+		ored_count(m->stats, ORED_CNT_BAD_SOURCE);
+		return;
+	}
+	l = &m->links[pkt->src];
+	if (!ored_addr_equal(&l->addr, from)) {
+		ored_count(m->stats, ORED_CNT_BAD_SOURCE);
+		return;
+	}
+	what = differ(m, hello, &ours, &theirs);
+	if (what) {
+		ored_count(m->stats, ORED_CNT_MISMATCH);
+		refuse(l, what, ours, theirs);
+		return;
+	}
+	hear(l, pkt, hello);
+}
+
+/**
+ * ored_join_probe() - measures a path again
+ * @l: the peer; no lock held
+ *
+ * One HELLO of each usual size, from the agreed one down. The first answer
+ * tells what the path carries now.
+ */
+void ored_join_probe(struct ored_link *l)
+{
+	u16 payload = l->m->payload;
+
+	spin_lock_bh(&l->lock);
+	l->probing = true;
+	spin_unlock_bh(&l->lock);
+	while (payload >= ORED_PAYLOAD_MIN) {
+		send_hello(l, hello_size(payload), 0, ORED_F_REQUEST);
+		payload = ored_path_smaller(payload, ored_overhead(l->m));
+	}
+}
+
+static int name_link(const struct ored_link *l, char *text, int room)
+{
+	if (l->addr.family == AF_INET)
+		return scnprintf(text, room, "rank %u (%pI4)", l->rank, &l->addr.v4);
+	return scnprintf(text, room, "rank %u (%pI6c)", l->rank, &l->addr.v6);
+}
+
+static bool to_blame(const struct ored_link *l, int err)
+{
+	switch (err) {
+	case -EPROTO:
+		return l->status == ORED_PEER_REFUSED;
+	case -EMSGSIZE:
+		return l->path->session && l->path->ok < l->path->try;
+	default:
+		return !l->path->session;
+	}
+}
+
+/* Names the peers that joining failed for, as far as there is room. */
+static int name_all(const struct ored_member *m, int err, char *text, int room)
+{
+	const struct ored_link *l;
+	int n = 0;
+
+	ored_for_each_link(m, l) {
+		if (!to_blame(l, err))
+			continue;
+		if (n > room - 80)
+			return n + scnprintf(text + n, room - n, " and others");
+		if (n)
+			n += scnprintf(text + n, room - n, ", ");
+		n += name_link(l, text + n, room - n);
+	}
+	return n;
+}
+
+/**
+ * ored_join_why() - the sentence about why joining failed
+ * @m: the membership
+ * @err: with what, negative
+ * @why: receives it, ORED_ERROR_MAX bytes
+ *
+ * Return: @err
+ */
+int ored_join_why(struct ored_member *m, int err, char *why)
+{
+	const struct ored_link *l;
+	int n;
+
+	spin_lock_bh(&m->lock);
+	n = name_all(m, err, why, ORED_ERROR_MAX - 100);
+	if (err == -ETIMEDOUT && !n) {
+		scnprintf(why, ORED_ERROR_MAX,
+			  "all peers answered, but not all of them have heard each other in time");
+	} else if (err == -ETIMEDOUT) {
+		scnprintf(why + n, ORED_ERROR_MAX - n, " did not answer within %u ms",
+			  m->conf.timeout_ms);
+	} else if (err == -EMSGSIZE) {
+		scnprintf(why + n, ORED_ERROR_MAX - n,
+			  ": the path carries no packet with %u bytes of payload", m->joining.floor);
+	} else if (err == -EPROTO) {
+		ored_for_each_link(m, l) {
+			if (l->status != ORED_PEER_REFUSED)
+				continue;
+			scnprintf(why + n, ORED_ERROR_MAX - n,
+				  " disagrees about the %s: it says %llu, here it is %llu",
+				  l->differ, l->theirs, l->ours);
+			break;
+		}
+	} else {
+		scnprintf(why, ORED_ERROR_MAX, "interrupted while waiting for %s",
+			  n ? "peers" : "the group");
+	}
+	spin_unlock_bh(&m->lock);
+	return err;
+}

@@ -1,0 +1,270 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * A membership: one rank of one group in this namespace.
+ *
+ * Locking
+ * =======
+ * From the outside in; a lock may be taken while those above it are held:
+ *
+ *   ored_sock.send_mutex, ored_sock.recv_mutex   one send(), one recv() at a
+ *	time; process context, held over copies from and to the user
+ *   ored_sock.conf_mutex   options of a socket, its joining and leaving
+ *   ored_net.lock          lists of the namespace; process context
+ *   ored_member.lock       states of slots and of the membership, posted,
+ *	finished, received, what peers have left; BH off
+ *   ored_link.lock         everything about one peer: its flows in all
+ *	slots, its receivers' ACK state, window, path, counters; BH off
+ *   ored_slot.know, ored_member.timer_lock       leaves; BH off
+ *
+ * Of links only one is locked at a time. No lock is held while a packet is
+ * handed to IP: netfilter and queueing disciplines run there, and on the
+ * loopback the receiver is ourselves.
+ *
+ * Gradients need no lock: chunks are claimed, placed and counted atomically,
+ * and a slot isn't reset while anybody is inside (slot.h).
+ *
+ * Lifetime
+ * ========
+ * A socket owns its membership. When it is closed the membership becomes its
+ * namespace's: it goes on serving what peers still want of the ops that were
+ * posted, for a bounded time (leave.c), and is then killed. Killing unlinks it,
+ * stops its timer and frees it after an RCU grace period, in a workqueue,
+ * since the outer socket's release sleeps. Packets find memberships under RCU;
+ * the timer is cancelled before the grace period begins. A closed membership
+ * doesn't hold the module: unloading, like the end of the namespace, kills
+ * what is left and waits for it.
+ */
+#ifndef ORED_MEMBER_H
+#define ORED_MEMBER_H
+
+#include <linux/hrtimer.h>
+#include <linux/in6.h>
+#include <linux/list.h>
+#include <linux/rcupdate.h>
+#include <linux/spinlock.h>
+#include <linux/workqueue.h>
+#include <net/dst_cache.h>
+#include <linux/ored.h>
+
+#include "core/hello.h"
+#include "core/rate.h"
+#include "net.h"
+#include "slot.h"
+#include "udp.h"
+
+struct sock;
+
+/**
+ * struct ored_addr - an address of a peer
+ * @family: AF_INET or AF_INET6
+ * @port: UDP port, network order
+ * @scope_id: interface of a link-local address
+ * @v4: IPv4
+ * @v6: IPv6
+ */
+struct ored_addr {
+	u16			family;
+	__be16			port;
+	u32			scope_id;
+	union {
+		__be32		v4;
+		struct in6_addr	v6;
+	};
+};
+
+/**
+ * struct ored_link - a peer and the path to it
+ * @m: the membership
+ * @rank: the peer's
+ * @addr: where it is
+ * @dst: cached route
+ * @lock: protects what follows
+ * @status: enum ored_peer_status
+ * @path: what joining knows of it, in @joining of the membership; changed under
+ *	both locks
+ * @posted: ops it has posted, as last heard
+ * @left: ops it has left; read without the lock; only grows
+ * @left_at: with ORED_PEER_LEFT: first op it doesn't take part in
+ * @gone: it serves nothing any more
+ * @bye_known: it knows that we are leaving
+ * @heard: clock when it was last heard
+ * @ever: @heard is set
+ * @rate: window and round trip
+ * @inflight: packets in flight, all flows
+ * @starved: something could not be sent for want of memory
+ * @pto_at: when to ask about what is in flight, ns of the monotonic clock
+ * @ask_at: when to ask what it has left
+ * @asks: questions since it was last heard
+ * @answer_at: not before this time another unsolicited answer
+ * @stuck: rounds of full packets resent of which none arrived
+ * @probing: the path is being measured again
+ * @probe_ok: largest that got through since
+ * @differ: with ORED_PEER_REFUSED: a static word for what differs, and
+ * @ours: our value,
+ * @theirs: its value
+ * @sent: packets of gradients
+ * @resent: of these, those that had been sent before
+ * @received: packets of gradients
+ * @duplicates: packets of gradients
+ * @local_drops: packets that this host dropped on the way out
+ */
+struct ored_link {
+	struct ored_member	*m;
+	u32			rank;
+	struct ored_addr	addr;
+	struct dst_cache	dst;
+
+	spinlock_t		lock ____cacheline_aligned_in_smp;
+	u8			status;
+	struct ored_path	*path;
+	u64			posted;
+	u64			left;
+	u64			left_at;
+	bool			gone;
+	bool			bye_known;
+	bool			ever;
+	u32			heard;
+	struct ored_rate	rate;
+	u32			inflight;
+	bool			starved;
+	u64			pto_at;
+	u64			ask_at;
+	u32			asks;
+	u64			answer_at;
+	u32			stuck;
+	bool			probing;
+	u16			probe_ok;
+	const char		*differ;
+	u64			ours;
+	u64			theirs;
+	u64			sent;
+	u64			resent;
+	u64			received;
+	u64			duplicates;
+	u64			local_drops;
+};
+
+/**
+ * struct ored_member - a rank of a group
+ * @on: its namespace
+ * @list: in ored_net.members
+ * @hash: in ored_net.sessions
+ * @conf: as given to ORED_JOIN; key and peers elsewhere
+ * @rank: shorthand of @conf
+ * @nranks: shorthand of @conf
+ * @nslots: depth + 1
+ * @family: AF_INET or AF_INET6
+ * @session: what peers put into their packets to us
+ * @ifindex: interface that all packets must leave by, or 0
+ * @payload_bound: no payload can be larger
+ * @udp: the outer socket
+ * @links: by rank; the own one only holds the own address
+ * @slots: @nslots of them
+ * @memory: bytes allocated
+ * @stats: counters
+ * @lock: see "Locking"
+ * @sk: the socket to wake, NULL when it is closed; written under @lock, read
+ *	under RCU
+ * @state: enum ored_state
+ * @payload: agreed; 0 until then
+ * @posted: ops posted here
+ * @finished: all ops below it have ended here
+ * @received: ops whose result recv() has taken
+ * @retained: all slots of ops below it have been reset
+ * @want_left: peers that have left fewer ops are asked until they have
+ * @disagreed: an op has failed by a mismatch that some peer may not know of
+ * @tell_at: when to tell them again, ns
+ * @tell_gap: until the time after that, ns
+ * @joining: what HELLO has told
+ * @hello_at: next round of HELLOs, ns
+ * @hello_gap: until the one after it, ns
+ * @deadline: joining fails, or leaving ends, ns
+ * @timer_lock: protects @timer_at and @dead
+ * @timer: the only one
+ * @timer_at: when it fires, ns; U64_MAX: it doesn't
+ * @dead: the timer may not be started any more
+ * @drained: work that kills a membership that has nothing left to do
+ * @free: work that frees it
+ */
+struct ored_member {
+	struct ored_net		*on;
+	struct list_head	list;
+	struct hlist_node	hash;
+	struct ored_join	conf;
+	u32			rank;
+	u32			nranks;
+	u32			nslots;
+	u16			family;
+	u32			session;
+	int			ifindex;
+	u16			payload_bound;
+	struct ored_udp		*udp;
+	struct ored_link	*links;
+	struct ored_slot	*slots;
+	u64			memory;
+	struct ored_stats __percpu *stats;
+
+	spinlock_t		lock ____cacheline_aligned_in_smp;
+	struct sock __rcu	*sk;
+	int			state;
+	u32			payload;
+	u64			posted;
+	u64			finished;
+	u64			received;
+	u64			retained;
+	u64			want_left;
+	bool			disagreed;
+	u64			tell_at;
+	u64			tell_gap;
+	struct ored_joining	joining;
+	u64			hello_at;
+	u64			hello_gap;
+	u64			deadline;
+
+	spinlock_t		timer_lock;
+	struct hrtimer		timer;
+	u64			timer_at;
+	bool			dead;
+	struct work_struct	drained;
+	struct rcu_work		free;
+};
+
+extern struct workqueue_struct *ored_wq;
+
+struct ored_member *ored_member_new(struct ored_net *on, const struct ored_join *conf,
+				    const struct ored_peer *peers, int ifindex,
+				    char *why);
+int ored_member_start(struct ored_member *m, struct sock *sk, char *why);
+void ored_member_kill(struct ored_member *m);
+void ored_member_kill_all(struct ored_net *on);
+void ored_member_wake(struct ored_member *m, __poll_t events);
+
+bool ored_addr_equal(const struct ored_addr *a, const struct ored_addr *b);
+
+#define ORED_TELL_FIRST_NS	(10 * NSEC_PER_MSEC)
+
+/**
+ * ored_link_needs() - may a peer still want our data of an op?
+ * @l: the peer; either its lock or its membership's is held, or the answer
+ *	may be late
+ * @op: the op
+ */
+static inline bool ored_link_needs(const struct ored_link *l, u64 op)
+{
+	if (READ_ONCE(l->gone) || READ_ONCE(l->left) > op)
+		return false;
+	return READ_ONCE(l->status) != ORED_PEER_LEFT || READ_ONCE(l->left_at) > op;
+}
+
+/* Microseconds, as peers see them in our packets */
+static inline u32 ored_clock(void)
+{
+	return (u32)(ktime_get_ns() / NSEC_PER_USEC);
+}
+
+/* All peers of @m: every link but its own */
+#define ored_for_each_link(m, l)					\
+	for ((l) = (m)->links; (l) < (m)->links + (m)->nranks; (l)++)	\
+		if ((l)->rank != (m)->rank)
+
+#endif /* ORED_MEMBER_H */

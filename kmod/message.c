@@ -1,0 +1,323 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Messages: a bucket goes in, a reduced bucket comes out.
+ *
+ * Neither call sleeps with its mutex held; the mutexes only keep two callers
+ * from copying at the same time.
+ */
+
+#include <linux/sched/signal.h>
+#include <linux/uio.h>
+
+#include "af_ored.h"
+#include "core/reduce.h"
+#include "op.h"
+#include "timer.h"
+
+#define ORED_SEND_FLAGS (MSG_DONTWAIT | MSG_NOSIGNAL | MSG_EOR | MSG_CMSG_COMPAT)
+#define ORED_RECV_FLAGS (MSG_DONTWAIT | MSG_PEEK | MSG_TRUNC | MSG_WAITALL | \
+			 MSG_CMSG_COMPAT | MSG_CMSG_CLOEXEC)
+
+static bool slot_is_free(const struct ored_member *m)
+{
+	u64 posted = READ_ONCE(m->posted);
+
+	return posted - READ_ONCE(m->received) < m->conf.depth &&
+	       posted < READ_ONCE(m->retained) + m->nslots;
+}
+
+/*
+ * If it is only peers that hold the next slot, they are asked: one that has
+ * left the op may not have had anything to send since.
+ */
+static void want_slot(struct ored_member *m)
+{
+	bool ask = false;
+
+	spin_lock_bh(&m->lock);
+	if (m->posted >= m->retained + m->nslots && m->want_left <= m->retained) {
+		m->want_left = m->retained + 1;
+		ask = true;
+	}
+	spin_unlock_bh(&m->lock);
+	if (ask)
+		ored_timer_need(m, ktime_get_ns());
+}
+
+/**
+ * ored_can_send() - would send() return without waiting?
+ * @osk: the socket
+ * @m: joined
+ */
+bool ored_can_send(struct ored_sock *osk, struct ored_member *m)
+{
+	if (READ_ONCE(m->state) != ORED_STATE_JOINED || slot_is_free(m))
+		return true;
+	want_slot(m);
+	return slot_is_free(m);
+}
+
+/**
+ * ored_can_recv() - would recv() return without waiting?
+ * @osk: the socket
+ * @m: joined
+ */
+bool ored_can_recv(struct ored_sock *osk, struct ored_member *m)
+{
+	if (READ_ONCE(m->received) < READ_ONCE(m->finished))
+		return true;
+	if (READ_ONCE(osk->sk.sk_shutdown) & RCV_SHUTDOWN)
+		return true;
+	/* Nothing more can come. */
+	return READ_ONCE(m->state) == ORED_STATE_LEFT &&
+	       READ_ONCE(m->received) == READ_ONCE(m->posted);
+}
+
+/* Reads ORED_OP from the ancillary data, if it is there. */
+static int read_control(struct ored_sock *osk, struct msghdr *msg, struct ored_op *op)
+{
+	struct cmsghdr *cmsg;
+
+	for_each_cmsghdr(cmsg, msg) {
+		size_t len;
+
+		if (!CMSG_OK(msg, cmsg))
+			return ored_sock_refuse(osk, EINVAL, "malformed ancillary data");
+		if (cmsg->cmsg_level != SOL_ORED || cmsg->cmsg_type != ORED_OP)
+			return ored_sock_refuse(osk, EINVAL,
+						"ancillary data of level %d, type %d: only ORED_OP is known",
+						cmsg->cmsg_level, cmsg->cmsg_type);
+		len = cmsg->cmsg_len - CMSG_ALIGN(sizeof(*cmsg));
+		if (len > sizeof(*op) && memchr_inv(CMSG_DATA(cmsg) + sizeof(*op), 0,
+						    len - sizeof(*op)))
+			return ored_sock_refuse(osk, E2BIG,
+						"ORED_OP has fields that this kernel doesn't know");
+		memset(op, 0, sizeof(*op));
+		memcpy(op, CMSG_DATA(cmsg), min(len, sizeof(*op)));
+	}
+	return 0;
+}
+
+static int check_bucket(struct ored_sock *osk, const struct ored_member *m,
+			const struct ored_op *op, size_t len)
+{
+	u32 size = ored_dtype_size(op->dtype);
+
+	if (len > m->conf.bucket_max)
+		return ored_sock_refuse(osk, EMSGSIZE,
+					"a bucket of %zu bytes is larger than this group's %llu",
+					len, (u64)m->conf.bucket_max);
+	if (!len)
+		return ored_sock_refuse(osk, EINVAL, "an empty bucket can't be reduced");
+	if (len % size)
+		return ored_sock_refuse(osk, EINVAL,
+					"%zu bytes are no multiple of the element's %u", len, size);
+	return 0;
+}
+
+static int send_setup(struct ored_sock *osk, struct msghdr *msg, size_t len,
+		      struct ored_member **m, struct ored_op *op)
+{
+	int err;
+
+	if (msg->msg_flags & ~ORED_SEND_FLAGS)
+		return ored_sock_refuse(osk, EOPNOTSUPP, "send: flags %#x are not supported",
+					msg->msg_flags & ~ORED_SEND_FLAGS);
+	if (msg->msg_namelen)
+		return ored_sock_refuse(osk, EISCONN, "a bucket goes to the group, not to an address");
+	*m = ored_sock_joined(osk);
+	if (!*m)
+		return ored_sock_refuse(osk, ENOTCONN, "this socket has joined no group");
+	mutex_lock(&osk->conf_mutex);
+	*op = osk->op;
+	mutex_unlock(&osk->conf_mutex);
+	err = read_control(osk, msg, op);
+	if (!err)
+		err = ored_op_check(osk, op);
+	return err ?: check_bucket(osk, *m, op, len);
+}
+
+typedef bool (*ored_ready_fn)(struct ored_sock *osk, struct ored_member *m);
+
+static int wait_on(struct ored_sock *osk, struct ored_member *m, ored_ready_fn ready,
+		   long *left, const char *what)
+{
+	long ret;
+
+	if (ready(osk, m))
+		return 0;
+	if (!*left)
+		return ored_sock_refuse(osk, EAGAIN, "%s", what);
+	ret = wait_event_interruptible_timeout(*sk_sleep(&osk->sk), ready(osk, m),
+					       *left);
+	if (ret < 0)
+		return sock_intr_errno(*left);
+	if (*left != MAX_SCHEDULE_TIMEOUT)
+		*left = ret;
+	return ret ? 0 : ored_sock_refuse(osk, EAGAIN, "%s", what);
+}
+
+/* Copies the bucket into its slot and posts it. Return: 1 if the slot was lost. */
+static int post(struct ored_sock *osk, struct ored_member *m, const struct ored_op *op,
+		struct msghdr *msg, size_t len)
+{
+	struct ored_params params = {
+		.bytes = len,
+		.word = ored_params_word(op->dtype, op->reduction, op->kind, ORED_MODE_RELIABLE),
+	};
+	struct ored_slot *slot;
+
+	lockdep_assert_held(&osk->send_mutex);
+	if (READ_ONCE(m->state) != ORED_STATE_JOINED)
+		return ored_sock_refuse(osk, EPIPE, "this socket has left its group");
+	if (!slot_is_free(m))
+		return 1;
+	slot = ored_slot_of(m, m->posted);
+	if (!copy_from_iter_full(slot->in, len, &msg->msg_iter))
+		return ored_sock_refuse(osk, EFAULT, "the bucket can't be read");
+	ored_op_post(slot, &params);
+	return 0;
+}
+
+/**
+ * ored_sendmsg() - posts an op
+ * @sock: the socket
+ * @msg: one bucket, with ORED_OP as ancillary data or without
+ * @len: its length
+ *
+ * Return: @len, or negative errno with a sentence
+ */
+int ored_sendmsg(struct socket *sock, struct msghdr *msg, size_t len)
+{
+	struct ored_sock *osk = ored_sk(sock->sk);
+	struct ored_member *m;
+	struct ored_op op;
+	long left;
+	int err;
+
+	err = send_setup(osk, msg, len, &m, &op);
+	if (err)
+		return err;
+	left = sock_sndtimeo(sock->sk, msg->msg_flags & MSG_DONTWAIT);
+	do {
+		err = wait_on(osk, m, ored_can_send, &left,
+			      "as many ops are in flight as the group's depth allows");
+		if (err)
+			return err;
+		mutex_lock(&osk->send_mutex);
+		err = post(osk, m, &op, msg, len);
+		mutex_unlock(&osk->send_mutex);
+	} while (err > 0);
+	return err ?: (int)len;
+}
+
+static void remember(struct ored_sock *osk, const struct ored_result *result)
+{
+	spin_lock(&osk->say);
+	osk->past[result->op % ORED_MAX_DEPTH] = *result;
+	osk->npast = result->op + 1;
+	spin_unlock(&osk->say);
+}
+
+/* The sentence that goes with a failed op */
+static int op_error(struct ored_sock *osk, const struct ored_result *result)
+{
+	static const char * const field[] = {
+		"nothing", "length", "dtype", "reduction", "kind", "mode",
+	};
+
+	switch (result->error) {
+	case EPROTO:
+		return ored_sock_refuse(osk, EPROTO,
+					"op %llu: ranks %u and %u differ in %s: %llu and %llu",
+					(u64)result->op, result->rank[0], result->rank[1],
+					field[min_t(u32, result->field, ORED_FIELD_MODE)],
+					(u64)result->value[0], (u64)result->value[1]);
+	case ECONNRESET:
+		return ored_sock_refuse(osk, ECONNRESET,
+					"op %llu: rank %u has left the group without posting it",
+					(u64)result->op, result->rank[0]);
+	default:
+		return ored_sock_refuse(osk, result->error, "op %llu has failed", (u64)result->op);
+	}
+}
+
+static int copy_bucket(struct ored_sock *osk, const struct ored_slot *slot, struct msghdr *msg,
+		       size_t room, int flags)
+{
+	size_t len = slot->mine.bytes, n = min(room, len);
+
+	if (room < len) {
+		if (!(flags & MSG_PEEK))
+			return ored_sock_refuse(osk, EMSGSIZE,
+						"the result has %zu bytes, the buffer %zu: it stays", len, room);
+		msg->msg_flags |= MSG_TRUNC;
+	}
+	if (copy_to_iter(slot->out, n, &msg->msg_iter) != n)
+		return ored_sock_refuse(osk, EFAULT, "the buffer can't be written; the result stays");
+	return flags & MSG_TRUNC ? len : n;
+}
+
+/* Takes the oldest result. Return: its length; 0 at the end; -ENODATA if there is none. */
+static int take(struct ored_sock *osk, struct ored_member *m, struct msghdr *msg, size_t room,
+		int flags)
+{
+	struct ored_result result = { .op = m->received };
+	struct ored_slot *slot;
+	int ret = 0;
+
+	lockdep_assert_held(&osk->recv_mutex);
+	if (m->received >= smp_load_acquire(&m->finished))
+		return ored_can_recv(osk, m) ? 0 : -ENODATA;
+	slot = ored_slot_of(m, m->received);
+	if (!slot->error)
+		ret = copy_bucket(osk, slot, msg, room, flags);
+	if (ret < 0)
+		return ret;
+	ored_op_result(slot, &result);
+	if (READ_ONCE(osk->results))
+		put_cmsg(msg, SOL_ORED, ORED_RESULT, sizeof(result), &result);
+	if (slot->error)
+		ret = op_error(osk, &result);
+	if (!(flags & MSG_PEEK)) {
+		remember(osk, &result);
+		ored_op_delivered(slot);
+	}
+	return ret;
+}
+
+/**
+ * ored_recvmsg() - takes the oldest op's result
+ * @sock: the socket
+ * @msg: where to
+ * @len: room
+ * @flags: MSG_*
+ *
+ * Return: the bucket's length, 0 after the last, or negative errno with a
+ * sentence; the error of a failed op is its result
+ */
+int ored_recvmsg(struct socket *sock, struct msghdr *msg, size_t len, int flags)
+{
+	struct ored_sock *osk = ored_sk(sock->sk);
+	struct ored_member *m;
+	long left;
+	int ret;
+
+	if (flags & ~ORED_RECV_FLAGS)
+		return ored_sock_refuse(osk, EOPNOTSUPP, "recv: flags %#x are not supported",
+					flags & ~ORED_RECV_FLAGS);
+	m = ored_sock_joined(osk);
+	if (!m)
+		return ored_sock_refuse(osk, ENOTCONN, "this socket has joined no group");
+	msg->msg_namelen = 0;
+	left = sock_rcvtimeo(sock->sk, flags & MSG_DONTWAIT);
+	do {
+		ret = wait_on(osk, m, ored_can_recv, &left, "no result yet");
+		if (ret)
+			return ret;
+		mutex_lock(&osk->recv_mutex);
+		ret = take(osk, m, msg, len, flags);
+		mutex_unlock(&osk->recv_mutex);
+	} while (ret == -ENODATA);
+	return ret;
+}

@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: GPL-2.0
+
+#include <linux/slab.h>
+#include <net/netns/generic.h>
+
+#include "member.h"
+#include "net.h"
+#include "setup.h"
+
+static unsigned int ored_net_id __read_mostly;
+
+/**
+ * ored_net() - ORED's part of a network namespace
+ * @net: the namespace
+ */
+struct ored_net *ored_net(const struct net *net)
+{
+	return net_generic(net, ored_net_id);
+}
+
+/**
+ * ored_net_by_session() - finds the membership that a packet is for
+ * @on: namespace; under RCU or its lock
+ * @session: from the packet
+ *
+ * Return: the membership, or NULL
+ */
+struct ored_member *ored_net_by_session(struct ored_net *on, u32 session)
+{
+	struct ored_member *m;
+
+	hash_for_each_possible_rcu(on->sessions, m, hash, session,
+				   lockdep_is_held(&on->lock)) {
+		if (m->session == session)
+			return m;
+	}
+	return NULL;
+}
+
+static int __net_init net_begin(struct net *net)
+{
+	struct ored_net *on = ored_net(net);
+
+	on->net = net;
+	mutex_init(&on->lock);
+	INIT_LIST_HEAD(&on->members);
+	INIT_LIST_HEAD(&on->udps);
+	INIT_LIST_HEAD(&on->setups);
+	hash_init(on->sessions);
+	on->stats = ored_stats_alloc();
+	return on->stats ? 0 : -ENOMEM;
+}
+
+/* Kernel sockets hold no reference to the namespace: they go before it does. */
+static void __net_exit net_pre_end(struct net *net)
+{
+	ored_member_kill_all(ored_net(net));
+}
+
+static void __net_exit net_end(struct net *net)
+{
+	struct ored_net *on = ored_net(net);
+
+	ored_setup_forget_all(on);
+	free_percpu(on->stats);
+}
+
+static struct pernet_operations ored_net_ops = {
+	.init = net_begin,
+	.pre_exit = net_pre_end,
+	.exit = net_end,
+	.id = &ored_net_id,
+	.size = sizeof(struct ored_net),
+};
+
+int ored_net_init(void)
+{
+	return register_pernet_subsys(&ored_net_ops);
+}
+
+void ored_net_exit(void)
+{
+	unregister_pernet_subsys(&ored_net_ops);
+}

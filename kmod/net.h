@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/* What ORED keeps per network namespace. */
+#ifndef ORED_NET_H
+#define ORED_NET_H
+
+#include <linux/hashtable.h>
+#include <linux/list.h>
+#include <linux/mutex.h>
+#include <net/net_namespace.h>
+
+#include "stats.h"
+
+struct ored_member;
+
+#define ORED_SESSION_BITS	8
+
+/**
+ * struct ored_net - ORED in one network namespace
+ * @net: the namespace
+ * @lock: serialises changes of all lists here; never taken in softirq
+ * @members: all memberships; read under RCU
+ * @sessions: the same by session; read under RCU
+ * @udps: outer sockets, under @lock
+ * @setups: groups that an administrator has set up, under @lock
+ * @nsetups: how many
+ * @stats: counters of packets that no membership can be charged with
+ */
+struct ored_net {
+	struct net		*net;
+	struct mutex		lock;
+	struct list_head	members;
+	DECLARE_HASHTABLE(sessions, ORED_SESSION_BITS);
+	struct list_head	udps;
+	struct list_head	setups;
+	u32			nsetups;
+	struct ored_stats __percpu *stats;
+};
+
+struct ored_net *ored_net(const struct net *net);
+struct ored_member *ored_net_by_session(struct ored_net *on, u32 session);
+
+int ored_net_init(void);
+void ored_net_exit(void);
+
+#endif /* ORED_NET_H */

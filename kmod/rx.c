@@ -1,0 +1,529 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Receiving packets, in softirq, under RCU. Nothing in a packet is believed
+ * before it has been checked: the header's form, that its session is one of
+ * ours, that it comes from the address of the rank it names, and then
+ * whatever it says about an op.
+ */
+
+#include <linux/ip.h>
+#include <linux/ipv6.h>
+#include <linux/skbuff.h>
+#include <linux/udp.h>
+#include <net/sock.h>
+
+#include "join.h"
+#include "leave.h"
+#include "op.h"
+#include "rx.h"
+#include "timer.h"
+#include "tx.h"
+
+#define ORED_CONTENT_MAX 256	/* bytes of a control packet that matter */
+#define ORED_ACK_AFTER	 16	/* packets, without being asked */
+#define ORED_STUCK	 3	/* rounds of resending in vain until a path is probed */
+
+/* A packet on its way through this file */
+struct ored_rx {
+	struct sk_buff		*skb;
+	struct ored_net		*on;
+	struct ored_member	*m;
+	struct ored_link	*l;
+	struct ored_packet	pkt;
+	u32			offset;	/* of what follows our header, in @skb */
+	u32			len;	/* bytes of it */
+	bool			dropped;
+	bool			pump;	/* something can be sent to this peer */
+	bool			pump_all;	/* or to all */
+};
+
+static void count(const struct ored_rx *rx, enum ored_counter what)
+{
+	ored_count(rx->m->stats, what);
+}
+
+static void drop(struct ored_rx *rx, enum ored_counter cause)
+{
+	rx->dropped = true;
+	count(rx, cause);
+}
+
+/* One that can't be laid to any membership */
+static void drop_ns(struct ored_rx *rx, enum ored_counter cause)
+{
+	rx->dropped = true;
+	ored_count(rx->on->stats, cause);
+}
+
+static void source(const struct sk_buff *skb, u16 family, struct ored_addr *from)
+{
+	memset(from, 0, sizeof(*from));
+	from->family = family;
+	if (family == AF_INET)
+		from->v4 = ip_hdr(skb)->saddr;
+	else
+		from->v6 = ipv6_hdr(skb)->saddr;
+	if (family == AF_INET6 && ipv6_addr_type(&from->v6) & IPV6_ADDR_LINKLOCAL)
+		from->scope_id = skb->skb_iif;
+}
+
+/* Something was left by a peer: what waits for that can go on. */
+static void peer_left(struct ored_link *l, u64 left)
+{
+	struct ored_member *m = l->m;
+	u64 op;
+
+	lockdep_assert_held(&m->lock);
+	spin_lock(&l->lock);
+	for (op = max(l->left, m->retained); op < min(left, m->posted); op++) {
+		struct ored_slot *slot = ored_slot_of(m, op);
+		u32 stage;
+
+		if (slot->op != op)
+			continue;
+		for (stage = 0; stage < ORED_STAGES; stage++)
+			l->inflight -= ored_flow_all_arrived(&slot->peer[l->rank].tx[stage]);
+	}
+	WRITE_ONCE(l->left, left);
+	if (!l->inflight)
+		l->pto_at = U64_MAX;
+	spin_unlock(&l->lock);
+	for (op = m->retained; op < min(left, m->posted); op++)
+		ored_slot_try_release(ored_slot_of(m, op));
+}
+
+/* Takes in what every packet says: that its sender is alive, and how far. */
+static void heard(struct ored_rx *rx)
+{
+	struct ored_member *m = rx->m;
+	struct ored_link *l = rx->l;
+	u64 left = ored_extend16(READ_ONCE(l->left), rx->pkt.left);
+	u64 posted = ored_extend16(READ_ONCE(l->posted), rx->pkt.posted);
+
+	spin_lock(&l->lock);
+	l->heard = ored_clock();
+	l->ever = true;
+	if (posted > l->posted)
+		l->posted = posted;
+	spin_unlock(&l->lock);
+	if (left <= READ_ONCE(l->left))
+		return;
+	spin_lock(&m->lock);
+	/* No op that isn't posted here can have ended well: don't believe more. */
+	left = min(left, m->posted);
+	if (left > l->left) {
+		peer_left(l, left);
+		rx->pump = true;
+	}
+	spin_unlock(&m->lock);
+}
+
+/* At most one unsolicited answer to a peer in a millisecond. */
+static void answer(struct ored_link *l)
+{
+	u64 now = ktime_get_ns();
+	bool may;
+
+	spin_lock(&l->lock);
+	may = now >= l->answer_at;
+	if (may)
+		l->answer_at = now + NSEC_PER_MSEC;
+	spin_unlock(&l->lock);
+	if (may)
+		ored_send_mark(l, 0);
+}
+
+/*
+ * Finds an op's slot and enters it. A packet for an op that has ended here, or
+ * has no slot yet, touches nothing; its sender is told how far we are.
+ */
+static struct ored_slot *enter(struct ored_rx *rx, u64 *op)
+{
+	struct ored_slot *slot;
+
+	*op = ored_extend32(READ_ONCE(rx->m->posted), rx->pkt.op);
+	slot = ored_slot_of(rx->m, *op);
+	if (ored_slot_enter(slot, *op))
+		return slot;
+	drop(rx, *op < READ_ONCE(rx->m->finished) ? ORED_CNT_LATE : ORED_CNT_AHEAD);
+	answer(rx->l);
+	return NULL;
+}
+
+/* Sees to it that a packet's parameters are the op's. */
+static bool agrees(struct ored_rx *rx, struct ored_slot *slot, u64 op)
+{
+	struct ored_mismatch mm = {};
+	u32 by;
+
+	if (!rx->pkt.params.bytes || rx->pkt.params.bytes > rx->m->conf.bucket_max) {
+		drop(rx, ORED_CNT_BAD_CHUNK);
+		return false;
+	}
+	by = ored_slot_know(slot, &rx->pkt.params, rx->l->rank);
+	if (ored_params_equal(&slot->params, &rx->pkt.params))
+		return true;
+	drop(rx, ORED_CNT_MISMATCH);
+	mm.field = ored_params_differ(&slot->params, &rx->pkt.params, mm.value);
+	mm.rank[0] = by;
+	mm.rank[1] = rx->l->rank;
+	ored_op_mismatch(slot, op, &mm);
+	return false;
+}
+
+/* Where a chunk of gradients belongs, if everything about it is right. */
+static u8 *place(struct ored_rx *rx, struct ored_slot *slot, u32 stage)
+{
+	struct ored_member *m = rx->m;
+	u32 owner = stage == ORED_SCATTER ? m->rank : rx->l->rank;
+	u32 whole, sender = rx->l->rank;
+
+	if (rx->pkt.chunk >= ored_map_count(&slot->map, owner))
+		return NULL;
+	whole = ored_map_first(&slot->map, owner) + rx->pkt.chunk;
+	if (rx->len != ored_map_length(&slot->map, whole))
+		return NULL;
+	if (stage == ORED_SCATTER)
+		return slot->staged + (sender - (sender > m->rank)) * slot->stride +
+		       (size_t)rx->pkt.chunk * slot->map.payload;
+	/* Nobody can have reduced what isn't posted here. */
+	if (smp_load_acquire(&slot->state) == ORED_SLOT_OPEN)
+		return NULL;
+	return slot->out + ored_map_offset(&slot->map, whole);
+}
+
+static void note_arrival(struct ored_rx *rx, struct ored_slot *slot, u32 stage, bool fresh,
+			 bool *ack)
+{
+	struct ored_chunkmap *map = &slot->peer[rx->l->rank].rx[stage];
+	struct ored_link *l = rx->l;
+
+	spin_lock(&l->lock);
+	ored_chunkmap_arrived(map, rx->pkt.chunk);
+	*ack = !fresh || rx->pkt.flags & ORED_F_REQUEST || map->unacked >= ORED_ACK_AFTER ||
+	       (map->count && ored_chunkmap_complete(map));
+	if (fresh)
+		l->received++;
+	else
+		l->duplicates++;
+	spin_unlock(&l->lock);
+}
+
+static void take_chunk(struct ored_rx *rx, struct ored_slot *slot, u32 stage, u8 *to)
+{
+	if (WARN_ON_ONCE(skb_copy_bits(rx->skb, rx->offset, to, rx->len)))
+		return;
+	atomic64_add(rx->len, &slot->received[stage]);
+	if (rx->pkt.flags & ORED_F_RESENT)
+		atomic64_add(rx->len, &slot->repaired[stage]);
+	count(rx, ORED_CNT_RX_DATA);
+}
+
+static void data_in(struct ored_rx *rx, struct ored_slot *slot, u64 op, u32 stage)
+{
+	u8 *to = place(rx, slot, stage);
+	bool fresh, ack;
+
+	if (!to) {
+		drop(rx, ORED_CNT_BAD_CHUNK);
+		return;
+	}
+	fresh = ored_chunkmap_claim(&slot->peer[rx->l->rank].rx[stage], rx->pkt.chunk);
+	if (fresh) {
+		take_chunk(rx, slot, stage, to);
+	} else {
+		atomic64_inc(&slot->duplicates);
+		drop(rx, ORED_CNT_DUPLICATE);
+	}
+	note_arrival(rx, slot, stage, fresh, &ack);
+	/* Before the ACK, so that it can say that the op is left. */
+	if (fresh && stage == ORED_SCATTER)
+		rx->pump_all |= ored_op_contribution(slot, rx->pkt.chunk);
+	else if (fresh)
+		ored_op_chunk_done(slot);
+	if (ack)
+		ored_send_ack(rx->l, slot, op, stage, rx->pkt.clock,
+			      fresh ? 0 : ORED_F_DUPLICATE, false);
+}
+
+static void rx_data(struct ored_rx *rx, u32 stage)
+{
+	struct ored_slot *slot;
+	u64 op;
+
+	slot = enter(rx, &op);
+	if (!slot)
+		return;
+	if (agrees(rx, slot, op))
+		data_in(rx, slot, op, stage);
+	ored_slot_leave(slot);
+}
+
+/* What an ACK means for the window; under the link's lock. */
+static void adjust(struct ored_link *l, const struct ored_ack *ack, const struct ored_news *news,
+		   bool limited, bool duplicate)
+{
+	u64 now = ktime_get_ns();
+	u32 clock = ored_clock();
+	u32 sample = clock - ack->echo;
+
+	if (news->arrived && sample < ORED_PTO_MAX_US)
+		ored_rate_rtt(&l->rate, sample);
+	if (duplicate)
+		ored_rate_spurious(&l->rate);
+	if (news->arrived)
+		ored_rate_acked(&l->rate, news->arrived, limited);
+	if (news->lost)
+		ored_rate_lost(&l->rate, news->oldest, clock);
+	if (news->arrived)
+		l->stuck = 0;
+	else if (news->lost)
+		l->stuck++;
+	l->pto_at = l->inflight || news->lost ?
+		    now + (u64)ored_rate_pto(&l->rate) * NSEC_PER_USEC : U64_MAX;
+}
+
+static bool take_ack(struct ored_rx *rx, struct ored_slot *slot, u32 stage,
+		     const struct ored_ack *ack)
+{
+	struct ored_link *l = rx->l;
+	struct ored_flow *flow = &slot->peer[l->rank].tx[stage];
+	struct ored_news news;
+	bool limited, probe;
+	u32 before;
+
+	spin_lock(&l->lock);
+	/* Not idle: half the window was in use when this was caused. */
+	limited = 2 * l->inflight >= l->rate.window;
+	before = flow->inflight;
+	ored_flow_acked(flow, ack, ored_rate_reorder(&l->rate), &news);
+	l->inflight -= before - flow->inflight;
+	adjust(l, ack, &news, limited, rx->pkt.flags & ORED_F_DUPLICATE);
+	probe = l->stuck >= ORED_STUCK && l->stuck % ORED_STUCK == 0;
+	spin_unlock(&l->lock);
+	ored_timer_need(rx->m, READ_ONCE(l->pto_at));
+	return probe;
+}
+
+/* Copies a control packet's content out of the skb. */
+static const void *content(struct ored_rx *rx, void *buffer)
+{
+	if (rx->len > ORED_CONTENT_MAX)
+		return NULL;
+	return skb_header_pointer(rx->skb, rx->offset, rx->len, buffer);
+}
+
+static void rx_ack(struct ored_rx *rx)
+{
+	u32 stage = rx->pkt.flags & ORED_F_GATHER ? ORED_GATHER : ORED_SCATTER;
+	u8 buffer[ORED_CONTENT_MAX];
+	struct ored_slot *slot;
+	struct ored_ack ack;
+	const void *data;
+	bool probe = false;
+	u64 op;
+
+	data = content(rx, buffer);
+	if (!data || ored_ack_parse(data, rx->len, rx->pkt.chunk, &ack)) {
+		drop(rx, ORED_CNT_BAD_CONTROL);
+		return;
+	}
+	op = ored_extend32(READ_ONCE(rx->m->posted), rx->pkt.op);
+	slot = ored_slot_of(rx->m, op);
+	/* Of an op that has been released, nothing is in flight any more. */
+	if (ored_slot_enter(slot, op)) {
+		if (smp_load_acquire(&slot->state) != ORED_SLOT_OPEN)
+			probe = take_ack(rx, slot, stage, &ack);
+		ored_slot_leave(slot);
+	}
+	if (probe)
+		ored_join_probe(rx->l);
+	rx->pump = true;
+}
+
+static void rx_poll(struct ored_rx *rx)
+{
+	u32 stage = rx->pkt.flags & ORED_F_GATHER ? ORED_GATHER : ORED_SCATTER;
+	struct ored_slot *slot;
+	u64 op;
+
+	slot = enter(rx, &op);
+	if (!slot)
+		return;
+	ored_send_ack(rx->l, slot, op, stage, rx->pkt.clock, 0, true);
+	ored_slot_leave(slot);
+}
+
+static void rx_mark(struct ored_rx *rx)
+{
+	struct ored_link *l = rx->l;
+
+	spin_lock(&l->lock);
+	if (rx->pkt.flags & ORED_F_FINAL)
+		l->bye_known = true;
+	l->asks = 0;
+	spin_unlock(&l->lock);
+	if (rx->pkt.flags & ORED_F_REQUEST)
+		ored_send_mark(l, 0);
+	if (READ_ONCE(rx->m->state) == ORED_STATE_LEFT)
+		ored_timer_need(rx->m, ktime_get_ns());
+}
+
+static void rx_mismatch(struct ored_rx *rx)
+{
+	u8 buffer[ORED_CONTENT_MAX];
+	struct ored_mismatch mm;
+	struct ored_slot *slot;
+	const void *data;
+	u64 op;
+
+	data = content(rx, buffer);
+	if (!data || ored_mismatch_parse(data, rx->len, &mm) ||
+	    mm.rank[0] >= rx->m->nranks || mm.rank[1] >= rx->m->nranks) {
+		drop(rx, ORED_CNT_BAD_CONTROL);
+		return;
+	}
+	slot = enter(rx, &op);
+	if (!slot)
+		return;
+	ored_op_mismatch(slot, op, &mm);
+	ored_slot_leave(slot);
+	answer(rx->l);
+}
+
+static void rx_hello(struct ored_rx *rx)
+{
+	u8 buffer[ORED_HELLO_BYTES];
+	struct ored_hello hello;
+	struct ored_addr from;
+	const void *data;
+	u16 family = ip_hdr(rx->skb)->version == 4 ? AF_INET : AF_INET6;
+
+	data = skb_header_pointer(rx->skb, rx->offset, sizeof(buffer), buffer);
+	if (!data || ored_hello_parse(data, rx->len, &hello)) {
+		drop_ns(rx, ORED_CNT_NS_SHORT);
+		return;
+	}
+	source(rx->skb, family, &from);
+	ored_join_rx(rx->on, &rx->pkt, &from, &hello);
+}
+
+/* Lays a packet to a membership and a peer, or drops it. */
+static bool identify(struct ored_rx *rx)
+{
+	struct ored_member *m = ored_net_by_session(rx->on, rx->pkt.session);
+	struct ored_addr from;
+
+	if (!m) {
+		drop_ns(rx, ORED_CNT_NS_SESSION);
+		return false;
+	}
+	rx->m = m;
+	count(rx, ORED_CNT_RX_PACKETS);
+	source(rx->skb, ip_hdr(rx->skb)->version == 4 ? AF_INET : AF_INET6, &from);
+	if (rx->pkt.src >= m->nranks || rx->pkt.src == m->rank || rx->pkt.dst != m->rank ||
+	    rx->pkt.group != m->conf.group ||
+	    !ored_addr_equal(&m->links[rx->pkt.src].addr, &from)) {
+		drop(rx, ORED_CNT_BAD_SOURCE);
+		return false;
+	}
+	rx->l = &m->links[rx->pkt.src];
+	/* Without the payload no chunk has a place; it comes again. */
+	if (smp_load_acquire(&m->state) != ORED_STATE_JOINED && m->state != ORED_STATE_LEFT) {
+		drop(rx, ORED_CNT_AHEAD);
+		return false;
+	}
+	return true;
+}
+
+static void dispatch(struct ored_rx *rx)
+{
+	if (rx->pkt.type == ORED_T_HELLO) {
+		rx_hello(rx);
+		return;
+	}
+	if (!identify(rx))
+		return;
+	heard(rx);
+	switch (rx->pkt.type) {
+	case ORED_T_SCATTER:
+		rx_data(rx, ORED_SCATTER);
+		break;
+	case ORED_T_GATHER:
+		rx_data(rx, ORED_GATHER);
+		break;
+	case ORED_T_ACK:
+		rx_ack(rx);
+		break;
+	case ORED_T_POLL:
+		rx_poll(rx);
+		break;
+	case ORED_T_MARK:
+		rx_mark(rx);
+		break;
+	case ORED_T_BYE:
+		ored_leave_heard(rx->l, &rx->pkt);
+		break;
+	case ORED_T_MISMATCH:
+		rx_mismatch(rx);
+		break;
+	}
+	if (rx->pump_all)
+		ored_pump(rx->m);
+	else if (rx->pump)
+		while (ored_pump_link(rx->l))
+			;
+}
+
+static void drop_malformed(struct ored_rx *rx, int err)
+{
+	switch (err) {
+	case -EMSGSIZE:
+		drop_ns(rx, ORED_CNT_NS_SHORT);
+		break;
+	case -EPROTONOSUPPORT:
+		drop_ns(rx, ORED_CNT_NS_VERSION);
+		break;
+	default:
+		drop_ns(rx, ORED_CNT_NS_TYPE);
+		break;
+	}
+}
+
+/**
+ * ored_rx() - a datagram has come to an outer socket
+ * @sk: the outer socket
+ * @skb: from the UDP header on, its checksum verified; consumed
+ *
+ * Return: 0: it isn't for anybody else
+ */
+int ored_rx(struct sock *sk, struct sk_buff *skb)
+{
+	u8 buffer[ORED_WIRE_HEADER];
+	struct ored_rx rx = {
+		.skb = skb,
+		.on = rcu_dereference_sk_user_data(sk),
+		.offset = sizeof(struct udphdr) + ORED_WIRE_HEADER,
+	};
+	u32 size = skb->len - min_t(u32, skb->len, sizeof(struct udphdr));
+	const void *header;
+	int err;
+
+	if (!rx.on)
+		goto out;
+	header = skb_header_pointer(skb, sizeof(struct udphdr),
+				    min_t(u32, size, ORED_WIRE_HEADER), buffer);
+	err = header ? ored_wire_parse(header, size, &rx.pkt) : -EMSGSIZE;
+	if (err) {
+		drop_malformed(&rx, err);
+		goto out;
+	}
+	rx.len = size - ORED_WIRE_HEADER;
+	dispatch(&rx);
+out:
+	if (rx.dropped)
+		kfree_skb(skb);
+	else
+		consume_skb(skb);
+	return 0;
+}

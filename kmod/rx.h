@@ -1,0 +1,11 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/* Receiving packets, in softirq. */
+#ifndef ORED_RX_H
+#define ORED_RX_H
+
+struct sk_buff;
+struct sock;
+
+int ored_rx(struct sock *sk, struct sk_buff *skb);
+
+#endif /* ORED_RX_H */

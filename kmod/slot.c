@@ -1,0 +1,286 @@
+// SPDX-License-Identifier: GPL-2.0
+
+#include <linux/mm.h>
+#include <linux/slab.h>
+#include <linux/vmalloc.h>
+
+#include "member.h"
+#include "slot.h"
+
+/* Memory of a group is charged to who joins; ENOMEM comes, not the OOM killer */
+#define ORED_GFP (GFP_KERNEL_ACCOUNT | __GFP_RETRY_MAYFAIL | __GFP_NOWARN | __GFP_ZERO)
+
+/**
+ * ored_slot_of() - the slot that an op uses
+ * @m: the membership
+ * @op: the op
+ */
+struct ored_slot *ored_slot_of(struct ored_member *m, u64 op)
+{
+	u32 i;
+
+	div_u64_rem(op, m->nslots, &i);
+	return &m->slots[i];
+}
+
+/* Makes an empty, closed slot ready for the op that uses it next. */
+static void reset(struct ored_slot *slot, u64 op)
+{
+	struct ored_member *m = slot->m;
+	u32 r;
+
+	lockdep_assert_held(&m->lock);
+	for (r = 0; r < m->nranks; r++) {
+		ored_chunkmap_reset(&slot->peer[r].rx[ORED_SCATTER], slot->used);
+		ored_chunkmap_reset(&slot->peer[r].rx[ORED_GATHER], slot->used);
+	}
+	memset(slot->contributions, 0, slot->used * sizeof(*slot->contributions));
+	memset(slot->order, 0, slot->used * sizeof(*slot->order));
+	atomic_set(&slot->ready, 0);
+	slot->used = 0;
+	slot->known = false;
+	slot->delivered = false;
+	slot->error = 0;
+	memset(&slot->mismatch, 0, sizeof(slot->mismatch));
+	for (r = 0; r < ORED_STAGES; r++) {
+		atomic64_set(&slot->received[r], 0);
+		atomic64_set(&slot->repaired[r], 0);
+	}
+	atomic64_set(&slot->duplicates, 0);
+	atomic64_set(&slot->resent, 0);
+	slot->state = ORED_SLOT_OPEN;
+	/* Whoever sees the op sees an empty slot. */
+	smp_store_release(&slot->op, op);
+}
+
+static void reset_if_empty(struct ored_slot *slot)
+{
+	struct ored_member *m = slot->m;
+	u64 op = m->retained;
+	struct ored_slot *next;
+
+	lockdep_assert_held(&m->lock);
+	/* In the order of ops, so that @retained has no gap behind it. */
+	for (;;) {
+		next = ored_slot_of(m, op);
+		if (next->state != ORED_SLOT_CLOSED || atomic_read(&next->users))
+			break;
+		reset(next, op + m->nslots);
+		op++;
+	}
+	if (op == m->retained)
+		return;
+	WRITE_ONCE(m->retained, op);
+	ored_member_wake(m, EPOLLOUT | EPOLLWRNORM);
+}
+
+/**
+ * ored_slot_enter() - counts a user in, if the slot is that op's
+ * @slot: the slot
+ * @op: the op
+ *
+ * Return: whether the caller is in, and must call ored_slot_leave()
+ */
+bool ored_slot_enter(struct ored_slot *slot, u64 op)
+{
+	atomic_inc(&slot->users);
+	/* Pairs with the one in ored_slot_try_release(). */
+	smp_mb__after_atomic();
+	if (likely(smp_load_acquire(&slot->op) == op))
+		return true;
+	ored_slot_leave(slot);
+	return false;
+}
+
+/**
+ * ored_slot_leave() - counts a user out; no lock may be held
+ * @slot: entered before
+ */
+void ored_slot_leave(struct ored_slot *slot)
+{
+	struct ored_member *m = slot->m;
+
+	if (!atomic_dec_and_test(&slot->users) ||
+	    likely(READ_ONCE(slot->op) != ORED_NO_OP))
+		return;
+	spin_lock_bh(&m->lock);
+	reset_if_empty(slot);
+	spin_unlock_bh(&m->lock);
+}
+
+/**
+ * ored_slot_try_release() - closes a slot that nobody needs any more
+ * @slot: the slot; the membership's lock is held
+ *
+ * That is, its result has been taken and all peers have left its op.
+ */
+void ored_slot_try_release(struct ored_slot *slot)
+{
+	struct ored_member *m = slot->m;
+	struct ored_link *l;
+
+	lockdep_assert_held(&m->lock);
+	if (slot->state != ORED_SLOT_FINISHED || !slot->delivered)
+		return;
+	ored_for_each_link(m, l) {
+		if (ored_link_needs(l, slot->op))
+			return;
+	}
+	slot->state = ORED_SLOT_CLOSED;
+	WRITE_ONCE(slot->op, ORED_NO_OP);
+	/* Either we see the user, or he sees that it is closed. */
+	smp_mb();
+	reset_if_empty(slot);
+}
+
+/**
+ * ored_slot_know() - notes what an op is, from its first packet or its post
+ * @slot: entered, or under the membership's lock
+ * @params: checked: bytes within the largest bucket, not 0
+ * @rank: whose they are
+ *
+ * Return: the rank whose parameters are noted: @rank, or who was first
+ */
+u32 ored_slot_know(struct ored_slot *slot, const struct ored_params *params, u32 rank)
+{
+	struct ored_member *m = slot->m;
+
+	if (smp_load_acquire(&slot->known))
+		return slot->known_by;
+	spin_lock_bh(&slot->know);
+	if (!slot->known) {
+		slot->params = *params;
+		slot->known_by = rank;
+		ored_map_init(&slot->map, params->bytes, m->payload, m->nranks);
+		slot->used = slot->map.quot + 1;
+		smp_store_release(&slot->known, true);
+	}
+	spin_unlock_bh(&slot->know);
+	return slot->known_by;
+}
+
+/* Cuts pieces off one allocation, or only adds them up while it has none. */
+struct ored_arena {
+	u8	*base;
+	size_t	used;
+};
+
+static void *cut(struct ored_arena *arena, size_t count, size_t size)
+{
+	void *piece = arena->base ? arena->base + arena->used : NULL;
+
+	arena->used = ALIGN(arena->used + count * size, sizeof(u64));
+	return piece;
+}
+
+static void lay_out(struct ored_slot *slot, struct ored_arena *arena, u32 room)
+{
+	struct ored_member *m = slot->m;
+	size_t words = BITS_TO_LONGS(ALIGN(room, 64));
+	u32 r, stage;
+
+	slot->peer = cut(arena, m->nranks, sizeof(*slot->peer));
+	slot->contributions = cut(arena, room, sizeof(*slot->contributions));
+	slot->order = cut(arena, room, sizeof(*slot->order));
+	for (r = 0; r < m->nranks; r++) {
+		for (stage = 0; stage < ORED_STAGES; stage++) {
+			unsigned long *bits = cut(arena, words, sizeof(long));
+			u32 *sent = cut(arena, room, sizeof(u32));
+			unsigned long *done = cut(arena, words, sizeof(long));
+			unsigned long *out = cut(arena, words, sizeof(long));
+			unsigned long *lost = cut(arena, words, sizeof(long));
+			struct ored_slot_peer *peer;
+
+			if (!arena->base)
+				continue;
+			peer = &slot->peer[r];
+			peer->rx[stage].bits = bits;
+			peer->rx[stage].room = room;
+			peer->tx[stage].sent = sent;
+			peer->tx[stage].done = done;
+			peer->tx[stage].out = out;
+			peer->tx[stage].lost = lost;
+		}
+	}
+}
+
+static void *take(struct ored_member *m, size_t bytes)
+{
+	void *p = __vmalloc(max_t(size_t, bytes, 1), ORED_GFP);
+
+	if (p)
+		m->memory += PAGE_ALIGN(bytes);
+	cond_resched();
+	return p;
+}
+
+static int slot_alloc(struct ored_slot *slot, size_t bucket, u32 room)
+{
+	struct ored_member *m = slot->m;
+	struct ored_arena arena = {};
+
+	slot->stride = min_t(size_t, bucket, ALIGN(bucket / m->nranks, 8) +
+					     2 * (size_t)m->payload_bound);
+	slot->in = take(m, bucket);
+	slot->out = take(m, bucket);
+	slot->staged = take(m, (m->nranks - 1) * slot->stride);
+	lay_out(slot, &arena, room);
+	arena.base = take(m, arena.used);
+	if (!slot->in || !slot->out || !slot->staged || !arena.base) {
+		vfree(arena.base);
+		return fatal_signal_pending(current) ? -EINTR : -ENOMEM;
+	}
+	arena.used = 0;
+	lay_out(slot, &arena, room);
+	return 0;
+}
+
+/**
+ * ored_slots_alloc() - all memory that ops of a membership will ever need
+ * @m: with @conf, @nranks, @nslots and @payload_bound set
+ *
+ * Sized for the smallest payload, since the agreed one isn't known yet.
+ *
+ * Return: 0, -ENOMEM or -EINTR; in any case ored_slots_free() cleans up
+ */
+int ored_slots_alloc(struct ored_member *m)
+{
+	size_t bucket = m->conf.bucket_max;
+	u32 room = DIV_ROUND_UP(DIV_ROUND_UP(bucket, ORED_PAYLOAD_MIN), m->nranks);
+	u32 i;
+	int err;
+
+	m->slots = kvcalloc(m->nslots, sizeof(*m->slots), GFP_KERNEL_ACCOUNT);
+	if (!m->slots)
+		return -ENOMEM;
+	for (i = 0; i < m->nslots; i++) {
+		struct ored_slot *slot = &m->slots[i];
+
+		slot->m = m;
+		slot->op = i;
+		spin_lock_init(&slot->know);
+		err = slot_alloc(slot, bucket, room);
+		if (err)
+			return err;
+	}
+	return 0;
+}
+
+/**
+ * ored_slots_free() - gives it back
+ * @m: no packet or timer can reach it any more
+ */
+void ored_slots_free(struct ored_member *m)
+{
+	u32 i;
+
+	if (!m->slots)
+		return;
+	for (i = 0; i < m->nslots; i++) {
+		vfree(m->slots[i].in);
+		vfree(m->slots[i].out);
+		vfree(m->slots[i].staged);
+		vfree(m->slots[i].peer);	/* the arena's first piece */
+	}
+	kvfree(m->slots);
+}

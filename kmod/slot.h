@@ -1,0 +1,145 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * Slots: the memory of one op, and what is known of its progress.
+ *
+ * A membership has depth + 1 slots; op k uses slot k mod (depth + 1). Life of
+ * a slot, with who may move it on:
+ *
+ *   OPEN      for op k: peers' contributions to it may arrive already
+ *     | ored_op_post() by send()
+ *   POSTED    its own contribution is in; flows to the peers run
+ *     | ored_op_finish(), by whoever places the last chunk, or fails it
+ *   FINISHED  the result is recv()'s to take; peers may still want our data
+ *     | ored_slot_try_release(): result taken, and all peers have left op k
+ *   CLOSED    nobody may enter; the last user that is inside resets it
+ *     | reset()
+ *   OPEN      for op k + depth + 1
+ *
+ * Packets enter a slot without a lock: ored_slot_enter() counts the user in
+ * and then looks whether the slot is still that op's; a slot is reset only
+ * when it is closed and empty. State changes are made under the membership's
+ * lock.
+ */
+#ifndef ORED_SLOT_H
+#define ORED_SLOT_H
+
+#include <linux/atomic.h>
+#include <linux/spinlock.h>
+#include <linux/types.h>
+
+#include "core/chunkmap.h"
+#include "core/repair.h"
+#include "core/tar.h"
+#include "core/wire.h"
+
+struct ored_member;
+
+#define ORED_NO_OP	(~0ULL)
+
+enum ored_slot_state {
+	ORED_SLOT_OPEN,
+	ORED_SLOT_POSTED,
+	ORED_SLOT_FINISHED,
+	ORED_SLOT_CLOSED,
+};
+
+/* The two stages of TAR, as indices */
+enum {
+	ORED_SCATTER,
+	ORED_GATHER,
+	ORED_STAGES,
+};
+
+/**
+ * struct ored_slot_peer - a slot's flows from and to one peer
+ * @rx: what has arrived from it, by stage
+ * @tx: what goes to it, by stage; under the link's lock
+ * @next: next chunk (scatter), or next place in the slot's order (gather),
+ *	that hasn't been sent yet; under the link's lock
+ */
+struct ored_slot_peer {
+	struct ored_chunkmap	rx[ORED_STAGES];
+	struct ored_flow	tx[ORED_STAGES];
+	u32			next[ORED_STAGES];
+};
+
+/**
+ * struct ored_slot - one op's memory and progress
+ * @m: the membership
+ * @op: its number, ORED_NO_OP while nobody may enter
+ * @state: enum ored_slot_state; changed under the membership's lock
+ * @users: packets and senders inside
+ * @known: @params and @map are set, by the first packet or by the post
+ * @known_by: rank whose parameters they are
+ * @know: serialises setting them
+ * @params: what the op is
+ * @mine: what was posted here, which may differ
+ * @map: how its bucket is cut
+ * @in: the own contribution
+ * @out: the result
+ * @staged: the peers' contributions to the own shard, by sender; @stride apart
+ * @stride: bytes
+ * @contributions: per chunk of the own shard: how many are in
+ * @order: chunks of the own shard plus one, in the order of completion; 0: a
+ *	place that has been taken but isn't filled yet
+ * @ready: places taken in @order
+ * @remaining: chunks of the result that are still missing
+ * @peer: by rank
+ * @used: chunks of a shard that may have been touched since the last reset
+ * @delivered: recv() has taken the result
+ * @posted_ns: when it was posted
+ * @elapsed_ns: from then to the finish
+ * @error: negative errno it failed with
+ * @who: with -ECONNRESET: who left
+ * @mismatch: with -EPROTO: what differs
+ * @received: bytes that came, by stage
+ * @repaired: of these, those that had been sent before
+ * @duplicates: packets
+ * @resent: packets
+ */
+struct ored_slot {
+	struct ored_member	*m;
+	u64			op;
+	int			state;
+	atomic_t		users;
+
+	bool			known;
+	u32			known_by;
+	spinlock_t		know;
+	struct ored_params	params;
+	struct ored_params	mine;
+	struct ored_map		map;
+
+	u8			*in;
+	u8			*out;
+	u8			*staged;
+	size_t			stride;
+	atomic_t		*contributions;
+	u32			*order;
+	atomic_t		ready;
+	atomic_t		remaining;
+	struct ored_slot_peer	*peer;
+	u32			used;
+
+	bool			delivered;
+	u64			posted_ns;
+	u64			elapsed_ns;
+	int			error;
+	u32			who;
+	struct ored_mismatch	mismatch;
+	atomic64_t		received[ORED_STAGES];
+	atomic64_t		repaired[ORED_STAGES];
+	atomic64_t		duplicates;
+	atomic64_t		resent;
+};
+
+struct ored_slot *ored_slot_of(struct ored_member *m, u64 op);
+bool ored_slot_enter(struct ored_slot *slot, u64 op);
+void ored_slot_leave(struct ored_slot *slot);
+u32 ored_slot_know(struct ored_slot *slot, const struct ored_params *params, u32 rank);
+void ored_slot_try_release(struct ored_slot *slot);
+
+int ored_slots_alloc(struct ored_member *m);
+void ored_slots_free(struct ored_member *m);
+
+#endif /* ORED_SLOT_H */

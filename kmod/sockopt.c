@@ -1,0 +1,535 @@
+// SPDX-License-Identifier: GPL-2.0
+/* Options at level SOL_ORED. */
+
+#include <linux/capability.h>
+#include <linux/slab.h>
+#include <linux/sockptr.h>
+
+#include "af_ored.h"
+#include "core/reduce.h"
+#include "err.h"
+#include "op.h"
+#include "setup.h"
+#include "tx.h"
+
+/* Reads a structure that may be shorter or longer than ours. */
+static int read_struct(struct ored_sock *osk, void *to, size_t size, sockptr_t from,
+		       size_t len)
+{
+	int zero;
+
+	memset(to, 0, size);
+	if (len > size) {
+		zero = check_zeroed_sockptr(from, size, len - size);
+		if (zero < 0)
+			return ored_sock_refuse(osk, EFAULT, "the option's value can't be read");
+		if (!zero)
+			return ored_sock_refuse(osk, E2BIG,
+						"beyond byte %zu the option has what this kernel doesn't know",
+						size);
+	}
+	if (copy_from_sockptr(to, from, min(len, size)))
+		return ored_sock_refuse(osk, EFAULT, "the option's value can't be read");
+	return 0;
+}
+
+static int check_reserved(struct ored_sock *osk, const void *reserved, size_t len)
+{
+	if (!memchr_inv(reserved, 0, len))
+		return 0;
+	return ored_sock_refuse(osk, EINVAL, "reserved fields must be zero");
+}
+
+/**
+ * ored_op_check() - can an op with these parameters run?
+ * @osk: the socket, for the sentence
+ * @op: from the user
+ *
+ * Return: 0; -EINVAL: nonsense; -EOPNOTSUPP: not built yet
+ */
+int ored_op_check(struct ored_sock *osk, const struct ored_op *op)
+{
+	if (op->kind > ORED_BARRIER)
+		return ored_sock_refuse(osk, EINVAL, "kind %u is no collective", op->kind);
+	if (!ored_dtype_size(op->dtype))
+		return ored_sock_refuse(osk, EINVAL, "dtype %u doesn't exist", op->dtype);
+	if (op->reduction > ORED_MAX)
+		return ored_sock_refuse(osk, EINVAL, "reduction %u doesn't exist", op->reduction);
+	if (op->mode > ORED_MODE_RELIABLE)
+		return ored_sock_refuse(osk, EINVAL, "mode %u doesn't exist", op->mode);
+	if (op->flags & ~ORED_OP_FLAGS)
+		return ored_sock_refuse(osk, EINVAL, "op flags %#x don't exist",
+					op->flags & ~ORED_OP_FLAGS);
+	if (check_reserved(osk, op->reserved, sizeof(op->reserved)))
+		return -EINVAL;
+	if (op->kind != ORED_ALLREDUCE)
+		return ored_sock_refuse(osk, EOPNOTSUPP, "only allreduce is built yet, not kind %u",
+					op->kind);
+	if (op->mode == ORED_MODE_BOUNDED)
+		return ored_sock_refuse(osk, EOPNOTSUPP, "bounded ops are not built yet");
+	if (!ored_reduce_built(op->dtype, op->reduction))
+		return ored_sock_refuse(osk, EOPNOTSUPP,
+					"only sum and mean of f32 are built yet, not reduction %u of dtype %u",
+					op->reduction, op->dtype);
+	if (op->flags)
+		return ored_sock_refuse(osk, EOPNOTSUPP, "op flags %#x are not built yet", op->flags);
+	if (op->deadline_us || op->wait_us)
+		return ored_sock_refuse(osk, EOPNOTSUPP, "a reliable op has no deadline");
+	if (op->root || op->slot || op->length)
+		return ored_sock_refuse(osk, EINVAL, "root, slot and length have no meaning here");
+	return 0;
+}
+
+static int set_op(struct ored_sock *osk, sockptr_t value, unsigned int len)
+{
+	struct ored_op op;
+	int err;
+
+	err = read_struct(osk, &op, sizeof(op), value, len);
+	if (!err)
+		err = ored_op_check(osk, &op);
+	if (err)
+		return err;
+	mutex_lock(&osk->conf_mutex);
+	osk->op = op;
+	mutex_unlock(&osk->conf_mutex);
+	return 0;
+}
+
+static int check_sizes(struct ored_sock *osk, const struct ored_join *conf)
+{
+	if (!conf->nranks || conf->nranks > ORED_MAX_RANKS)
+		return ored_sock_refuse(osk, EINVAL, "nranks is %u, not 1 to %u", conf->nranks,
+					ORED_MAX_RANKS);
+	if (conf->rank >= conf->nranks)
+		return ored_sock_refuse(osk, EINVAL, "rank %u is not below nranks, %u", conf->rank,
+					conf->nranks);
+	if (!conf->depth || conf->depth > ORED_MAX_DEPTH)
+		return ored_sock_refuse(osk, EINVAL, "depth is %u, not 1 to %u", conf->depth,
+					ORED_MAX_DEPTH);
+	if (conf->bucket_max > ORED_MAX_BUCKET)
+		return ored_sock_refuse(osk, EMSGSIZE, "bucket_max is %llu; the largest is %u",
+					(u64)conf->bucket_max, ORED_MAX_BUCKET);
+	if (!conf->bucket_max || conf->bucket_max % 8)
+		return ored_sock_refuse(osk, EINVAL, "bucket_max is %llu, no positive multiple of 8",
+					(u64)conf->bucket_max);
+	if (conf->payload_max && conf->payload_max < ORED_PAYLOAD_MIN)
+		return ored_sock_refuse(osk, EINVAL, "payload_max is %u, less than %u",
+					conf->payload_max, ORED_PAYLOAD_MIN);
+	return 0;
+}
+
+static int check_conf(struct ored_sock *osk, const struct ored_join *conf, int name)
+{
+	int err;
+
+	if (conf->flags & ~ORED_JOIN_FLAGS)
+		return ored_sock_refuse(osk, EINVAL, "join flags %#x don't exist",
+					conf->flags & ~ORED_JOIN_FLAGS);
+	err = check_reserved(osk, conf->reserved, sizeof(conf->reserved));
+	if (!err)
+		err = check_sizes(osk, conf);
+	if (err)
+		return err;
+	if (conf->peer_size != sizeof(struct ored_peer))
+		return ored_sock_refuse(osk, EINVAL, "peer_size is %u, not %zu", conf->peer_size,
+					sizeof(struct ored_peer));
+	if (name == ORED_JOIN && conf->uid)
+		return ored_sock_refuse(osk, EINVAL, "uid belongs to ORED_SETUP");
+	if (name == ORED_SETUP && conf->rank)
+		return ored_sock_refuse(osk, EINVAL, "the rank is chosen by bind()");
+	if (conf->flags & ORED_JOIN_KEY)
+		return ored_sock_refuse(osk, EOPNOTSUPP, "keys are not built yet");
+	if (memchr_inv(conf->key, 0, sizeof(conf->key)))
+		return ored_sock_refuse(osk, EINVAL, "a key without ORED_JOIN_KEY");
+	return 0;
+}
+
+/* Reads the fixed part, which says itself how long it is. */
+static int read_conf(struct ored_sock *osk, sockptr_t value, unsigned int len,
+		     struct ored_join *conf)
+{
+	u32 size;
+	int err;
+
+	if (len < sizeof(size))
+		return ored_sock_refuse(osk, EINVAL, "%u bytes are no struct ored_join", len);
+	if (copy_from_sockptr(&size, value, sizeof(size)))
+		return ored_sock_refuse(osk, EFAULT, "the option's value can't be read");
+	if (size < offsetofend(struct ored_join, peer_size) || size > len)
+		return ored_sock_refuse(osk, EINVAL,
+					"size is %u: the structure has at least %zu bytes, and the option has %u",
+					size, offsetofend(struct ored_join, peer_size), len);
+	err = read_struct(osk, conf, sizeof(*conf), value, size);
+	if (err)
+		return err;
+	/* From here on it is what it was read as, whatever it says now. */
+	conf->size = size;
+	conf->port = conf->port ?: ORED_PORT_DEFAULT;
+	conf->timeout_ms = conf->timeout_ms ?: ORED_TIMEOUT_DEFAULT;
+	return 0;
+}
+
+static int read_peers(struct ored_sock *osk, sockptr_t value, unsigned int len,
+		      const struct ored_join *conf, struct ored_peer **peers)
+{
+	size_t bytes = conf->nranks * sizeof(**peers);
+
+	if (len - conf->size != bytes)
+		return ored_sock_refuse(osk, EINVAL,
+					"%u bytes follow the structure, but %u peers have %zu",
+					len - conf->size, conf->nranks, bytes);
+	*peers = kvmalloc(bytes, GFP_KERNEL_ACCOUNT);
+	if (!*peers)
+		return ored_sock_refuse(osk, ENOMEM, "out of memory");
+	if (!copy_from_sockptr_offset(*peers, value, conf->size, bytes))
+		return 0;
+	kvfree(*peers);
+	return ored_sock_refuse(osk, EFAULT, "the peers can't be read");
+}
+
+static bool may_administer(struct ored_sock *osk)
+{
+	return ns_capable(sock_net(&osk->sk)->user_ns, CAP_NET_ADMIN);
+}
+
+static int set_group(struct socket *sock, int name, sockptr_t value, unsigned int len)
+{
+	struct ored_sock *osk = ored_sk(sock->sk);
+	struct ored_net *on = ored_net(sock_net(sock->sk));
+	struct ored_peer *peers;
+	struct ored_join conf;
+	char why[ORED_ERROR_MAX];
+	int err;
+
+	if (!may_administer(osk))
+		return ored_sock_refuse(osk, EPERM,
+					"this needs CAP_NET_ADMIN; without it, bind() to a group that an administrator has set up");
+	err = read_conf(osk, value, len, &conf);
+	if (err)
+		return err;
+	if (name == ORED_TEARDOWN)
+		return ored_sock_say(osk, ored_setup_remove(on, &conf, why), why);
+	err = check_conf(osk, &conf, name);
+	if (!err)
+		err = read_peers(osk, value, len, &conf, &peers);
+	if (err)
+		return err;
+	if (name == ORED_JOIN)
+		err = ored_sock_join(sock, &conf, peers);
+	else
+		err = ored_sock_say(osk, ored_setup_add(on, &conf, peers, why), why);
+	kvfree(peers);
+	return err;
+}
+
+static int set_results(struct ored_sock *osk, sockptr_t value, unsigned int len)
+{
+	int on;
+
+	if (len < sizeof(on))
+		return ored_sock_refuse(osk, EINVAL, "ORED_RESULTS takes an int");
+	if (copy_from_sockptr(&on, value, sizeof(on)))
+		return ored_sock_refuse(osk, EFAULT, "the option's value can't be read");
+	if (on != 0 && on != 1)
+		return ored_sock_refuse(osk, EINVAL, "ORED_RESULTS is 0 or 1, not %d", on);
+	WRITE_ONCE(osk->results, on);
+	return 0;
+}
+
+/**
+ * ored_setsockopt() - sets an option
+ * @sock: the socket
+ * @level: SOL_ORED
+ * @name: enum ored_option
+ * @value: its value
+ * @len: bytes of it
+ *
+ * Return: 0, or negative errno with a sentence
+ */
+int ored_setsockopt(struct socket *sock, int level, int name, sockptr_t value,
+		    unsigned int len)
+{
+	struct ored_sock *osk = ored_sk(sock->sk);
+
+	if (level != SOL_ORED)
+		return ored_sock_refuse(osk, ENOPROTOOPT, "level %d has no options here", level);
+	switch (name) {
+	case ORED_JOIN:
+	case ORED_SETUP:
+	case ORED_TEARDOWN:
+		return set_group(sock, name, value, len);
+	case ORED_OP:
+		return set_op(osk, value, len);
+	case ORED_RESULTS:
+		return set_results(osk, value, len);
+	case ORED_POLICY:
+	case ORED_AREA_OPEN:
+	case ORED_AREA_REMOVE:
+	case ORED_AREA_COMMIT:
+	case ORED_AREA_ABORT:
+	case ORED_AREA_READ:
+		return ored_sock_refuse(osk, EOPNOTSUPP, "option %d is not built yet", name);
+	default:
+		return ored_sock_refuse(osk, ENOPROTOOPT, "option %d can't be set", name);
+	}
+}
+
+/* Where an option's value goes */
+struct ored_out {
+	char __user	*value;
+	int __user	*len;
+	int		room;
+};
+
+static int write_out(struct ored_sock *osk, const struct ored_out *out, const void *from,
+		     size_t size)
+{
+	int n = min_t(size_t, out->room, size);
+
+	if (copy_to_user(out->value, from, n) || put_user(n, out->len))
+		return ored_sock_refuse(osk, EFAULT, "the option's value can't be written");
+	return 0;
+}
+
+static int get_error(struct ored_sock *osk, const struct ored_out *out)
+{
+	char why[ORED_ERROR_MAX];
+	size_t len;
+
+	spin_lock(&osk->say);
+	memcpy(why, osk->why, sizeof(why));
+	spin_unlock(&osk->say);
+	len = strnlen(why, sizeof(why) - 1);
+	why[len] = 0;
+	return write_out(osk, out, why, len + 1);
+}
+
+static int get_op(struct ored_sock *osk, const struct ored_out *out)
+{
+	struct ored_op op;
+
+	mutex_lock(&osk->conf_mutex);
+	op = osk->op;
+	mutex_unlock(&osk->conf_mutex);
+	return write_out(osk, out, &op, sizeof(op));
+}
+
+/* A result that recv() has returned already. */
+static bool find_past(struct ored_sock *osk, struct ored_result *result)
+{
+	bool found;
+
+	spin_lock(&osk->say);
+	found = result->op < osk->npast && result->op + ORED_MAX_DEPTH >= osk->npast;
+	if (found)
+		*result = osk->past[result->op % ORED_MAX_DEPTH];
+	spin_unlock(&osk->say);
+	return found;
+}
+
+/* A result that recv() has yet to return. */
+static bool find_finished(struct ored_sock *osk, struct ored_result *result)
+{
+	struct ored_member *m = ored_sock_joined(osk);
+	struct ored_slot *slot;
+	bool found = false;
+
+	if (!m)
+		return false;
+	spin_lock_bh(&m->lock);
+	if (result->op >= m->received && result->op < m->posted) {
+		slot = ored_slot_of(m, result->op);
+		found = slot->state == ORED_SLOT_FINISHED;
+		if (found)
+			ored_op_result(slot, result);
+	}
+	spin_unlock_bh(&m->lock);
+	return found;
+}
+
+static int get_result(struct ored_sock *osk, const struct ored_out *out)
+{
+	struct ored_result result = {};
+
+	if (out->room < (int)sizeof(result.op))
+		return ored_sock_refuse(osk, EINVAL, "ORED_RESULT starts with the op that is asked for");
+	if (copy_from_user(&result.op, out->value, sizeof(result.op)))
+		return ored_sock_refuse(osk, EFAULT, "the op can't be read");
+	if (!find_past(osk, &result) && !find_finished(osk, &result) && !find_past(osk, &result))
+		return ored_sock_refuse(osk, ENOENT, "op %llu has not ended, or too long ago",
+					(u64)result.op);
+	return write_out(osk, out, &result, sizeof(result));
+}
+
+/* The membership, whatever its state. It can't go while conf_mutex is held. */
+static struct ored_member *membership(struct ored_sock *osk)
+{
+	return rcu_dereference_protected(osk->m, lockdep_is_held(&osk->conf_mutex));
+}
+
+static int egress(struct ored_member *m)
+{
+	struct ored_route route;
+	int ifindex = 0;
+
+	if (m->nranks < 2)
+		return 0;
+	local_bh_disable();
+	if (!ored_route_get(&m->links[(m->rank + 1) % m->nranks], &route)) {
+		ifindex = route.dst->dev->ifindex;
+		dst_release(route.dst);
+	}
+	local_bh_enable();
+	return ifindex;
+}
+
+static void describe(struct ored_member *m, struct ored_group *group)
+{
+	group->group = m->conf.group;
+	group->rank = m->rank;
+	group->nranks = m->nranks;
+	group->depth = m->conf.depth;
+	group->epoch = m->conf.epoch;
+	group->bucket_max = m->conf.bucket_max;
+	group->port = ntohs(m->links[m->rank].addr.port);
+	group->family = m->family;
+	group->memory = m->memory;
+	group->ifindex = egress(m);
+	spin_lock_bh(&m->lock);
+	group->state = m->state;
+	group->payload = m->payload;
+	group->posted = m->posted;
+	group->finished = m->finished;
+	group->received = m->received;
+	spin_unlock_bh(&m->lock);
+}
+
+static int get_group(struct ored_sock *osk, const struct ored_out *out)
+{
+	struct ored_group group = { .abi = ORED_ABI_VERSION, .header = ORED_WIRE_HEADER };
+
+	mutex_lock(&osk->conf_mutex);
+	if (membership(osk))
+		describe(membership(osk), &group);
+	mutex_unlock(&osk->conf_mutex);
+	return write_out(osk, out, &group, sizeof(group));
+}
+
+static void describe_peer(struct ored_member *m, struct ored_link *l,
+			  struct ored_peer_state *state)
+{
+	memset(state, 0, sizeof(*state));
+	state->rank = l->rank;
+	if (l->rank == m->rank) {
+		state->status = ORED_PEER_LIVE;
+		state->posted = READ_ONCE(m->posted);
+		state->finished = READ_ONCE(m->finished);
+		return;
+	}
+	spin_lock_bh(&l->lock);
+	state->status = l->status;
+	state->posted = l->posted;
+	state->finished = l->left;
+	state->heard_us = l->ever ? ored_clock() - l->heard : ~0ULL;
+	state->srtt_us = l->rate.srtt_us;
+	state->window = l->rate.window;
+	state->inflight = l->inflight;
+	state->path_payload = l->path->ok;
+	state->sent = l->sent;
+	state->resent = l->resent;
+	state->received = l->received;
+	state->duplicates = l->duplicates;
+	state->local_drops = l->local_drops;
+	spin_unlock_bh(&l->lock);
+}
+
+static int get_peers(struct ored_sock *osk, const struct ored_out *out)
+{
+	struct ored_peer_state *states;
+	struct ored_member *m;
+	u32 r, n = 0;
+	int err;
+
+	mutex_lock(&osk->conf_mutex);
+	m = membership(osk);
+	if (!m) {
+		mutex_unlock(&osk->conf_mutex);
+		return ored_sock_refuse(osk, ENOTCONN, "this socket has joined no group");
+	}
+	states = kvcalloc(m->nranks, sizeof(*states), GFP_KERNEL_ACCOUNT);
+	for (r = 0; states && r < m->nranks; r++)
+		describe_peer(m, &m->links[r], &states[n++]);
+	mutex_unlock(&osk->conf_mutex);
+	if (!states)
+		return ored_sock_refuse(osk, ENOMEM, "out of memory");
+	err = write_out(osk, out, states, n * sizeof(*states));
+	kvfree(states);
+	return err;
+}
+
+static int get_stats(struct ored_sock *osk, const struct ored_out *out)
+{
+	u64 sum[ORED_CNT_MAX] = {};
+
+	mutex_lock(&osk->conf_mutex);
+	if (membership(osk))
+		ored_stats_read(membership(osk)->stats, sum);
+	mutex_unlock(&osk->conf_mutex);
+	ored_stats_read(ored_net(sock_net(&osk->sk))->stats, sum);
+	return write_out(osk, out, sum, sizeof(sum));
+}
+
+static int get_results(struct ored_sock *osk, const struct ored_out *out)
+{
+	int on = READ_ONCE(osk->results);
+
+	return write_out(osk, out, &on, sizeof(on));
+}
+
+/**
+ * ored_getsockopt() - reads an option
+ * @sock: the socket
+ * @level: SOL_ORED
+ * @name: enum ored_option
+ * @value: where to
+ * @len: room in, bytes out
+ *
+ * Return: 0, or negative errno with a sentence
+ */
+int ored_getsockopt(struct socket *sock, int level, int name, char __user *value,
+		    int __user *len)
+{
+	struct ored_sock *osk = ored_sk(sock->sk);
+	struct ored_out out = { .value = value, .len = len };
+
+	if (level != SOL_ORED)
+		return ored_sock_refuse(osk, ENOPROTOOPT, "level %d has no options here", level);
+	if (get_user(out.room, len))
+		return ored_sock_refuse(osk, EFAULT, "the option's length can't be read");
+	if (out.room < 0)
+		return ored_sock_refuse(osk, EINVAL, "the option's length is negative");
+	switch (name) {
+	case ORED_OP:
+		return get_op(osk, &out);
+	case ORED_RESULT:
+		return get_result(osk, &out);
+	case ORED_RESULTS:
+		return get_results(osk, &out);
+	case ORED_ERROR:
+		return get_error(osk, &out);
+	case ORED_GROUP:
+		return get_group(osk, &out);
+	case ORED_PEERS:
+		return get_peers(osk, &out);
+	case ORED_STATS:
+		return get_stats(osk, &out);
+	case ORED_POLICY:
+	case ORED_UNCOUNTED:
+	case ORED_AREA_STATUS:
+	case ORED_AREA_NEWEST:
+		return ored_sock_refuse(osk, EOPNOTSUPP, "option %d is not built yet", name);
+	default:
+		return ored_sock_refuse(osk, ENOPROTOOPT, "option %d can't be read", name);
+	}
+}

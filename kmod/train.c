@@ -1,0 +1,328 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Sending gradients: which chunks go to which peer next, and the trains of
+ * packets that carry them.
+ *
+ * Peers take turns, a train each, so that their ports fill evenly. For one
+ * peer the oldest op comes first, in it what has to be sent again, then
+ * scatter, then gather. What is chosen is noted under the link's lock; it is
+ * copied and sent after that.
+ */
+
+#include <linux/netdevice.h>
+#include <linux/skbuff.h>
+#include <net/dst.h>
+#include <net/xfrm.h>
+
+#include "op.h"
+#include "timer.h"
+#include "tx.h"
+
+#define ORED_TRAIN_MAX	16	/* packets for one peer in a row */
+#define ORED_ACK_EVERY	16	/* packets, at the most, until an ACK is asked for */
+
+/**
+ * struct ored_train - chunks of one flow that go out together
+ * @slot: the op's, entered
+ * @op: the op
+ * @stage: ORED_SCATTER or ORED_GATHER
+ * @first: first chunk of the flow's shard, counted over the bucket
+ * @data: bucket that they are read from
+ * @clock: when they were chosen
+ * @n: how many
+ * @last: nothing more can go out to this peer for now
+ * @chunk: chunks, counted over the shard; all full but for the last
+ * @resent: bit i: chunk[i] has been sent before
+ */
+struct ored_train {
+	struct ored_slot	*slot;
+	u64			op;
+	u32			stage;
+	u32			first;
+	const u8		*data;
+	u32			clock;
+	u32			n;
+	bool			last;
+	u32			chunk[ORED_TRAIN_MAX];
+	u32			resent;
+};
+
+/* Takes the next new chunk of a flow, if there is one. */
+static bool next_new(struct ored_slot *slot, struct ored_slot_peer *peer, u32 stage,
+		     u32 *chunk)
+{
+	struct ored_flow *flow = &peer->tx[stage];
+	u32 at = peer->next[stage];
+
+	if (at >= flow->count)
+		return false;
+	if (stage == ORED_GATHER) {
+		/* Pairs with the release in ored_op_reduce(). */
+		u32 place = smp_load_acquire(&slot->order[at]);
+
+		if (!place)
+			return false;
+		at = place - 1;
+	}
+	peer->next[stage]++;
+	*chunk = at;
+	return true;
+}
+
+static bool next_chunk(struct ored_slot *slot, struct ored_slot_peer *peer, u32 stage,
+		       u32 *chunk, bool *resent)
+{
+	*resent = ored_flow_resend(&peer->tx[stage], chunk);
+	return *resent || next_new(slot, peer, stage, chunk);
+}
+
+static bool more_to_send(struct ored_slot *slot, struct ored_slot_peer *peer, u32 stage)
+{
+	struct ored_flow *flow = &peer->tx[stage];
+	u32 at = peer->next[stage];
+
+	if (flow->nlost)
+		return true;
+	return at < flow->count && (stage == ORED_SCATTER || slot->order[at]);
+}
+
+/* Fills a train from one flow; under the link's lock. */
+static void fill(struct ored_link *l, struct ored_train *train, u32 stage, u32 most)
+{
+	struct ored_slot *slot = train->slot;
+	struct ored_slot_peer *peer = &slot->peer[l->rank];
+	struct ored_flow *flow = &peer->tx[stage];
+	bool resent;
+	u32 chunk;
+
+	train->stage = stage;
+	train->first = ored_map_first(&slot->map,
+				      stage == ORED_SCATTER ? l->rank : l->m->rank);
+	train->data = stage == ORED_SCATTER ? slot->in : slot->out;
+	while (train->n < most && next_chunk(slot, peer, stage, &chunk, &resent)) {
+		ored_flow_sent(flow, chunk, train->clock);
+		train->resent |= (u32)resent << train->n;
+		train->chunk[train->n++] = chunk;
+		/* Only the last packet of a train may be short. */
+		if (train->first + chunk == slot->map.chunks - 1)
+			break;
+	}
+	train->last = !more_to_send(slot, peer, stage);
+}
+
+/* Chooses from one op, which has been entered; under the link's lock. */
+static bool choose_from(struct ored_link *l, struct ored_train *train, u32 most)
+{
+	u32 stage;
+
+	if (l->inflight >= l->rate.window || !ored_link_needs(l, train->op))
+		return false;
+	most = min(most, l->rate.window - l->inflight);
+	for (stage = 0; stage < ORED_STAGES && !train->n; stage++)
+		fill(l, train, stage, most);
+	if (!train->n)
+		return false;
+	l->inflight += train->n;
+	l->sent += train->n;
+	l->resent += hweight32(train->resent);
+	if (l->inflight >= l->rate.window)
+		train->last = true;
+	if (l->pto_at == U64_MAX)
+		l->pto_at = ktime_get_ns() + (u64)ored_rate_pto(&l->rate) * NSEC_PER_USEC;
+	return true;
+}
+
+/* Chooses the next train for a peer, and enters its slot. */
+static bool choose(struct ored_link *l, struct ored_train *train, u32 most)
+{
+	struct ored_member *m = l->m;
+	u64 posted = READ_ONCE(m->posted);
+	u64 left = READ_ONCE(l->left);
+	bool chosen;
+
+	train->n = 0;
+	train->resent = 0;
+	train->clock = ored_clock();
+	train->op = max(READ_ONCE(m->retained), left);
+	/* A peer has slots for so many ops beyond what it has left. */
+	for (; train->op < min(posted, left + m->nslots); train->op++) {
+		train->slot = ored_slot_of(m, train->op);
+		if (!ored_op_sends(train->slot, train->op))
+			continue;
+		spin_lock(&l->lock);
+		chosen = choose_from(l, train, most);
+		spin_unlock(&l->lock);
+		if (chosen)
+			return true;
+		ored_slot_leave(train->slot);
+	}
+	return false;
+}
+
+static u32 train_size(const struct ored_train *train, u32 i)
+{
+	return ored_map_length(&train->slot->map, train->first + train->chunk[i]);
+}
+
+static void write_packet(struct ored_link *l, const struct ored_train *train, u32 i,
+			 struct sk_buff *skb, u32 at)
+{
+	const struct ored_map *map = &train->slot->map;
+	u8 header[ORED_WIRE_HEADER];
+	struct ored_packet pkt;
+	u8 flags = 0;
+
+	if (i == train->n - 1 && (train->last || train->n == ORED_ACK_EVERY))
+		flags |= ORED_F_REQUEST;
+	if (train->resent >> i & 1)
+		flags |= ORED_F_RESENT;
+	ored_packet_init(l, &pkt, train->stage == ORED_SCATTER ? ORED_T_SCATTER : ORED_T_GATHER,
+			 flags);
+	pkt.op = (u32)train->op;
+	pkt.params = train->slot->params;
+	pkt.chunk = train->chunk[i];
+	pkt.clock = train->clock;
+	ored_wire_build(header, &pkt);
+	skb_store_bits(skb, at, header, sizeof(header));
+	skb_store_bits(skb, at + ORED_WIRE_HEADER,
+		       train->data + ored_map_offset(map, train->first + train->chunk[i]),
+		       train_size(train, i));
+}
+
+static struct sk_buff *build(struct ored_link *l, const struct ored_train *train)
+{
+	u32 full = ORED_WIRE_HEADER + train->slot->map.payload;
+	u32 size = (train->n - 1) * full + ORED_WIRE_HEADER + train_size(train, train->n - 1);
+	u32 linear = train->n == 1 && size <= SKB_MAX_ORDER(ORED_HEADROOM, 0) ? size : 0;
+	struct sk_buff *skb;
+	u32 i;
+	int err;
+
+	skb = alloc_skb_with_frags(ORED_HEADROOM + linear, size - linear,
+				   PAGE_ALLOC_COSTLY_ORDER, &err,
+				   GFP_ATOMIC | __GFP_NOWARN);
+	if (!skb)
+		return NULL;
+	skb_reserve(skb, ORED_HEADROOM);
+	skb_put(skb, linear);
+	skb->data_len = size - linear;
+	skb->len = size;
+	for (i = 0; i < train->n; i++)
+		write_packet(l, train, i, skb, i * full);
+	return skb;
+}
+
+/* What could not be sent is lost already; the timer tries again. */
+static void give_back(struct ored_link *l, const struct ored_train *train)
+{
+	struct ored_flow *flow = &train->slot->peer[l->rank].tx[train->stage];
+	u32 i;
+
+	ored_count_add(l->m->stats, ORED_CNT_NOMEM, train->n);
+	spin_lock_bh(&l->lock);
+	for (i = 0; i < train->n; i++) {
+		u32 before = flow->inflight;
+
+		ored_flow_unsent(flow, train->chunk[i]);
+		l->inflight -= before - flow->inflight;
+	}
+	l->starved = true;
+	l->pto_at = ktime_get_ns() + NSEC_PER_MSEC;
+	spin_unlock_bh(&l->lock);
+}
+
+/* How many packets of a train may go to IP as one. */
+static u32 train_limit(struct ored_link *l, const struct dst_entry *dst)
+{
+	u32 packet = l->m->payload + ored_overhead(l->m);
+
+	if (!(dst->dev->features & NETIF_F_GSO) || dst_xfrm(dst) || dst_mtu(dst) < packet)
+		return 1;
+	return clamp_t(u32, (GSO_LEGACY_MAX_SIZE - ORED_HEADROOM) / packet, 1, ORED_TRAIN_MAX);
+}
+
+static void account(struct ored_link *l, const struct ored_train *train)
+{
+	u32 resent = hweight32(train->resent);
+
+	if (!resent)
+		return;
+	atomic64_add(resent, &train->slot->resent);
+	ored_count_add(l->m->stats, ORED_CNT_RESENT, resent);
+}
+
+/* Without a route nothing can be sent; the timer tries again. */
+static void no_route(struct ored_link *l)
+{
+	spin_lock(&l->lock);
+	l->starved = true;
+	l->pto_at = ktime_get_ns() + 100 * NSEC_PER_MSEC;
+	spin_unlock(&l->lock);
+	ored_timer_need(l->m, READ_ONCE(l->pto_at));
+}
+
+/* Sends one train to a peer. Return: whether there was anything to send. */
+static bool send_train(struct ored_link *l)
+{
+	struct ored_train train;
+	struct ored_route route;
+	struct sk_buff *skb;
+
+	if (ored_route_get(l, &route)) {
+		no_route(l);
+		return false;
+	}
+	if (!choose(l, &train, train_limit(l, route.dst))) {
+		dst_release(route.dst);
+		return false;
+	}
+	ored_timer_need(l->m, READ_ONCE(l->pto_at));
+	account(l, &train);
+	skb = build(l, &train);
+	if (!skb) {
+		dst_release(route.dst);
+		give_back(l, &train);
+		ored_timer_need(l->m, READ_ONCE(l->pto_at));
+		ored_slot_leave(train.slot);
+		return false;
+	}
+	ored_transmit(l, &route, skb, train.n, ORED_WIRE_HEADER +
+		      (train.n > 1 ? train.slot->map.payload : train_size(&train, 0)));
+	ored_slot_leave(train.slot);
+	return true;
+}
+
+/**
+ * ored_pump_link() - sends a peer one train, if it may have one
+ * @l: the peer; no lock held
+ *
+ * Return: whether anything was sent
+ */
+bool ored_pump_link(struct ored_link *l)
+{
+	bool sent;
+
+	local_bh_disable();
+	sent = send_train(l);
+	local_bh_enable();
+	return sent;
+}
+
+/**
+ * ored_pump() - sends all that the windows allow
+ * @m: the membership; no lock held
+ */
+void ored_pump(struct ored_member *m)
+{
+	bool again;
+	u32 i;
+
+	do {
+		again = false;
+		for (i = 1; i < m->nranks; i++) {
+			struct ored_link *l = &m->links[(m->rank + i) % m->nranks];
+
+			again |= ored_pump_link(l);
+		}
+	} while (again);
+}
