@@ -65,6 +65,7 @@ struct ored_member *ored_sock_joined(struct ored_sock *osk)
 
 	rcu_read_lock();
 	m = rcu_dereference(osk->m);
+	/* Pairs with the release in try_finish(): the payload is set. */
 	state = m ? smp_load_acquire(&m->state) : ORED_STATE_NEW;
 	rcu_read_unlock();
 	return state == ORED_STATE_JOINED || state == ORED_STATE_LEFT ? m : NULL;
@@ -154,6 +155,8 @@ static int end_join(struct ored_sock *osk, struct ored_member *m, int err)
 	spin_unlock_bh(&m->lock);
 	if (!err)
 		return 0;
+	/* Some may have joined; let them not wait for us. */
+	ored_leave_final(m);
 	why = kzalloc(ORED_ERROR_MAX, GFP_KERNEL);
 	if (!why)
 		return err;
@@ -329,7 +332,8 @@ static int ored_shutdown(struct socket *sock, int how)
 	struct ored_member *m = ored_sock_joined(ored_sk(sk));
 
 	if (how < SHUT_RD || how > SHUT_RDWR)
-		return ored_sock_refuse(ored_sk(sk), EINVAL, "shutdown: %d is none of its kinds", how);
+		return ored_sock_refuse(ored_sk(sk), EINVAL,
+					"shutdown: %d is none of its kinds", how);
 	if (!m)
 		return ored_sock_refuse(ored_sk(sk), ENOTCONN, "this socket has joined no group");
 	mutex_lock(&ored_sk(sk)->conf_mutex);
@@ -416,7 +420,8 @@ int __init ored_af_init(int family)
 		return err;
 	err = sock_register(&ored_proto_family);
 	if (err) {
-		pr_err("ored: family %d is taken: load with another one, as in family=22\n", family);
+		pr_err("ored: family %d is taken: load with another one, as in family=22\n",
+		       family);
 		proto_unregister(&ored_proto);
 	}
 	return err;

@@ -27,13 +27,13 @@
  */
 struct ored_sock {
 	struct sock		sk;
-	struct mutex		send_mutex;
-	struct mutex		recv_mutex;
-	struct mutex		conf_mutex;
+	struct mutex		send_mutex;	/* one send() */
+	struct mutex		recv_mutex;	/* one recv() */
+	struct mutex		conf_mutex;	/* options, joining */
 	struct ored_member __rcu *m;
 	struct ored_op		op;
 	bool			results;
-	spinlock_t		say;
+	spinlock_t		say;	/* what follows */
 	char			why[ORED_ERROR_MAX];
 	struct ored_result	past[ORED_MAX_DEPTH];
 	u64			npast;

@@ -98,6 +98,7 @@ static void try_finish(struct ored_member *m)
 			WRITE_ONCE(l->status, ORED_PEER_LIVE);
 	}
 	WRITE_ONCE(m->payload, min_t(u32, payload, m->payload_bound));
+	/* Whoever sees the state sees the payload. */
 	smp_store_release(&m->state, ORED_STATE_JOINED);
 	ored_member_wake(m, EPOLLOUT | EPOLLWRNORM);
 }
@@ -421,7 +422,8 @@ int ored_join_why(struct ored_member *m, int err, char *why)
 			  m->conf.timeout_ms);
 	} else if (err == -EMSGSIZE) {
 		scnprintf(why + n, ORED_ERROR_MAX - n,
-			  ": the path carries no packet with %u bytes of payload", m->joining.floor);
+			  ": the path carries no packet with %u bytes of payload",
+			  m->joining.floor);
 	} else if (err == -EPROTO) {
 		ored_for_each_link(m, l) {
 			if (l->status != ORED_PEER_REFUSED)

@@ -93,10 +93,13 @@ static int check_peer(struct ored_member *m, u32 r, const struct ored_peer *peer
 		return ored_refuse(why, EAFNOSUPPORT,
 				   "peer %u: family %u is neither AF_INET nor AF_INET6",
 				   r, peer->family);
+	if (err && peer->family == AF_INET)
+		return ored_refuse(why, EINVAL,
+				   "peer %u: behind an IPv4 address's 4 bytes all is zero", r);
 	if (err)
-		return ored_refuse(why, EINVAL, peer->family == AF_INET ?
-				   "peer %u: an IPv4 address has 4 bytes, zeros behind it and no scope_id" :
-				   "peer %u: a link-local address needs its interface in scope_id", r);
+		return ored_refuse(why, EINVAL,
+				   "peer %u: a link-local address needs its interface in scope_id",
+				   r);
 	if (!usable(&l->addr))
 		return ored_refuse(why, EINVAL, "peer %u: the address is not one of a host", r);
 	if (l->addr.family != m->links[0].addr.family)
@@ -350,8 +353,7 @@ static bool unlink(struct ored_member *m)
 
 static void bury(struct ored_member *m)
 {
-	if (m->state == ORED_STATE_LEFT)
-		ored_leave_final(m);
+	ored_leave_final(m);
 	ored_timer_stop(m);
 	queue_rcu_work(ored_wq, &m->free);
 }

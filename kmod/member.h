@@ -91,6 +91,7 @@ struct ored_addr {
  * @ever: @heard is set
  * @rate: window and round trip
  * @inflight: packets in flight, all flows
+ * @unasked: packets sent since an ACK was asked for
  * @starved: something could not be sent for want of memory
  * @pto_at: when to ask about what is in flight, ns of the monotonic clock
  * @ask_at: when to ask what it has left
@@ -114,6 +115,7 @@ struct ored_link {
 	struct ored_addr	addr;
 	struct dst_cache	dst;
 
+	/* What follows, but for flows: those of all slots too */
 	spinlock_t		lock ____cacheline_aligned_in_smp;
 	u8			status;
 	struct ored_path	*path;
@@ -126,6 +128,7 @@ struct ored_link {
 	u32			heard;
 	struct ored_rate	rate;
 	u32			inflight;
+	u32			unasked;
 	bool			starved;
 	u64			pto_at;
 	u64			ask_at;
@@ -204,6 +207,7 @@ struct ored_member {
 	u64			memory;
 	struct ored_stats __percpu *stats;
 
+	/* What follows, up to @timer_lock, and the states of slots */
 	spinlock_t		lock ____cacheline_aligned_in_smp;
 	struct sock __rcu	*sk;
 	int			state;
@@ -221,7 +225,7 @@ struct ored_member {
 	u64			hello_gap;
 	u64			deadline;
 
-	spinlock_t		timer_lock;
+	spinlock_t		timer_lock;	/* @timer_at, @dead */
 	struct hrtimer		timer;
 	u64			timer_at;
 	bool			dead;
@@ -262,9 +266,19 @@ static inline u32 ored_clock(void)
 	return (u32)(ktime_get_ns() / NSEC_PER_USEC);
 }
 
+/* The first link that is a peer's, after @l if there is one */
+static inline struct ored_link *ored_link_next(const struct ored_member *m,
+					       const struct ored_link *l)
+{
+	u32 r = l ? l->rank + 1 : 0;
+
+	r += r == m->rank;
+	return r < m->nranks ? &m->links[r] : NULL;
+}
+
 /* All peers of @m: every link but its own */
-#define ored_for_each_link(m, l)					\
-	for ((l) = (m)->links; (l) < (m)->links + (m)->nranks; (l)++)	\
-		if ((l)->rank != (m)->rank)
+#define ored_for_each_link(m, l)			\
+	for ((l) = ored_link_next((m), NULL); (l);	\
+	     (l) = ored_link_next((m), (l)))
 
 #endif /* ORED_MEMBER_H */

@@ -250,7 +250,8 @@ static int copy_bucket(struct ored_sock *osk, const struct ored_slot *slot, stru
 	if (room < len) {
 		if (!(flags & MSG_PEEK))
 			return ored_sock_refuse(osk, EMSGSIZE,
-						"the result has %zu bytes, the buffer %zu: it stays", len, room);
+						"the result has %zu bytes, the buffer %zu: it stays",
+						len, room);
 		msg->msg_flags |= MSG_TRUNC;
 	}
 	if (copy_to_iter(slot->out, n, &msg->msg_iter) != n)
@@ -267,6 +268,7 @@ static int take(struct ored_sock *osk, struct ored_member *m, struct msghdr *msg
 	int ret = 0;
 
 	lockdep_assert_held(&osk->recv_mutex);
+	/* Pairs with the release in finish(): the result is there. */
 	if (m->received >= smp_load_acquire(&m->finished))
 		return ored_can_recv(osk, m) ? 0 : -ENODATA;
 	slot = ored_slot_of(m, m->received);

@@ -27,7 +27,7 @@ struct ored_member;
  */
 struct ored_net {
 	struct net		*net;
-	struct mutex		lock;
+	struct mutex		lock;	/* all lists here */
 	struct list_head	members;
 	DECLARE_HASHTABLE(sessions, ORED_SESSION_BITS);
 	struct list_head	udps;

@@ -110,11 +110,13 @@ static void finish(struct ored_slot *slot, int error)
 	WRITE_ONCE(slot->error, error);
 	if (error)
 		stop_flows(slot);
+	/* Whoever sees the state sees the error. */
 	smp_store_release(&slot->state, ORED_SLOT_FINISHED);
 	op = m->finished;
 	while (op < m->posted && ored_slot_of(m, op)->state == ORED_SLOT_FINISHED)
 		op++;
-	WRITE_ONCE(m->finished, op);
+	/* Pairs with the acquire in take(): the results are there. */
+	smp_store_release(&m->finished, op);
 	if (!rcu_access_pointer(m->sk))
 		slot->delivered = true;
 	ored_slot_try_release(slot);

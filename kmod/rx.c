@@ -12,6 +12,7 @@
 #include <linux/udp.h>
 #include <net/sock.h>
 
+#include "inject.h"
 #include "join.h"
 #include "leave.h"
 #include "op.h"
@@ -186,7 +187,7 @@ static u8 *place(struct ored_rx *rx, struct ored_slot *slot, u32 stage)
 	if (stage == ORED_SCATTER)
 		return slot->staged + (sender - (sender > m->rank)) * slot->stride +
 		       (size_t)rx->pkt.chunk * slot->map.payload;
-	/* Nobody can have reduced what isn't posted here. */
+	/* Nobody can have reduced what isn't posted here. Pairs with publish(). */
 	if (smp_load_acquire(&slot->state) == ORED_SLOT_OPEN)
 		return NULL;
 	return slot->out + ored_map_offset(&slot->map, whole);
@@ -332,6 +333,7 @@ static void rx_ack(struct ored_rx *rx)
 	slot = ored_slot_of(rx->m, op);
 	/* Of an op that has been released, nothing is in flight any more. */
 	if (ored_slot_enter(slot, op)) {
+		/* Pairs with the release in publish(): the flows are started. */
 		if (smp_load_acquire(&slot->state) != ORED_SLOT_OPEN)
 			probe = take_ack(rx, slot, stage, &ack);
 		ored_slot_leave(slot);
@@ -490,27 +492,18 @@ static void drop_malformed(struct ored_rx *rx, int err)
 	}
 }
 
-/**
- * ored_rx() - a datagram has come to an outer socket
- * @sk: the outer socket
- * @skb: from the UDP header on, its checksum verified; consumed
- *
- * Return: 0: it isn't for anybody else
- */
-int ored_rx(struct sock *sk, struct sk_buff *skb)
+static void receive(struct ored_net *on, struct sk_buff *skb)
 {
 	u8 buffer[ORED_WIRE_HEADER];
 	struct ored_rx rx = {
 		.skb = skb,
-		.on = rcu_dereference_sk_user_data(sk),
+		.on = on,
 		.offset = sizeof(struct udphdr) + ORED_WIRE_HEADER,
 	};
 	u32 size = skb->len - min_t(u32, skb->len, sizeof(struct udphdr));
 	const void *header;
 	int err;
 
-	if (!rx.on)
-		goto out;
 	header = skb_header_pointer(skb, sizeof(struct udphdr),
 				    min_t(u32, size, ORED_WIRE_HEADER), buffer);
 	err = header ? ored_wire_parse(header, size, &rx.pkt) : -EMSGSIZE;
@@ -525,5 +518,28 @@ out:
 		kfree_skb(skb);
 	else
 		consume_skb(skb);
+}
+
+/**
+ * ored_rx() - a datagram has come to an outer socket
+ * @sk: the outer socket
+ * @skb: from the UDP header on, its checksum verified; consumed
+ *
+ * Return: 0: it isn't for anybody else
+ */
+int ored_rx(struct sock *sk, struct sk_buff *skb)
+{
+	struct ored_net *on = rcu_dereference_sk_user_data(sk);
+	struct sk_buff *twin;
+
+	if (!on || ored_inject_drop()) {
+		kfree_skb(skb);
+		return 0;
+	}
+	ored_inject_corrupt(skb);
+	twin = ored_inject_duplicate() ? skb_clone(skb, GFP_ATOMIC) : NULL;
+	receive(on, skb);
+	if (twin)
+		receive(on, twin);
 	return 0;
 }

@@ -86,6 +86,7 @@ bool ored_slot_enter(struct ored_slot *slot, u64 op)
 	atomic_inc(&slot->users);
 	/* Pairs with the one in ored_slot_try_release(). */
 	smp_mb__after_atomic();
+	/* And this with the release in reset(). */
 	if (likely(smp_load_acquire(&slot->op) == op))
 		return true;
 	ored_slot_leave(slot);
@@ -145,6 +146,7 @@ u32 ored_slot_know(struct ored_slot *slot, const struct ored_params *params, u32
 {
 	struct ored_member *m = slot->m;
 
+	/* Pairs with the release below: what is known is set. */
 	if (smp_load_acquire(&slot->known))
 		return slot->known_by;
 	spin_lock_bh(&slot->know);
@@ -152,7 +154,8 @@ u32 ored_slot_know(struct ored_slot *slot, const struct ored_params *params, u32
 		slot->params = *params;
 		slot->known_by = rank;
 		ored_map_init(&slot->map, params->bytes, m->payload, m->nranks);
-		slot->used = slot->map.quot + 1;
+		slot->used = slot->map.quot + !!slot->map.rem;
+		/* Pairs with the acquire above. */
 		smp_store_release(&slot->known, true);
 	}
 	spin_unlock_bh(&slot->know);

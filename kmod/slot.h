@@ -105,7 +105,7 @@ struct ored_slot {
 
 	bool			known;
 	u32			known_by;
-	spinlock_t		know;
+	spinlock_t		know;	/* setting the two lines above */
 	struct ored_params	params;
 	struct ored_params	mine;
 	struct ored_map		map;

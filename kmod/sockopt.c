@@ -72,7 +72,8 @@ int ored_op_check(struct ored_sock *osk, const struct ored_op *op)
 					"only sum and mean of f32 are built yet, not reduction %u of dtype %u",
 					op->reduction, op->dtype);
 	if (op->flags)
-		return ored_sock_refuse(osk, EOPNOTSUPP, "op flags %#x are not built yet", op->flags);
+		return ored_sock_refuse(osk, EOPNOTSUPP, "op flags %#x are not built yet",
+					op->flags);
 	if (op->deadline_us || op->wait_us)
 		return ored_sock_refuse(osk, EOPNOTSUPP, "a reliable op has no deadline");
 	if (op->root || op->slot || op->length)

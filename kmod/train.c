@@ -19,7 +19,7 @@
 #include "tx.h"
 
 #define ORED_TRAIN_MAX	16	/* packets for one peer in a row */
-#define ORED_ACK_EVERY	16	/* packets, at the most, until an ACK is asked for */
+#define ORED_ACK_EVERY	8	/* packets, at the most, until an ACK is asked for */
 
 /**
  * struct ored_train - chunks of one flow that go out together
@@ -30,7 +30,7 @@
  * @data: bucket that they are read from
  * @clock: when they were chosen
  * @n: how many
- * @last: nothing more can go out to this peer for now
+ * @ask: its last packet asks for an ACK
  * @chunk: chunks, counted over the shard; all full but for the last
  * @resent: bit i: chunk[i] has been sent before
  */
@@ -42,7 +42,7 @@ struct ored_train {
 	const u8		*data;
 	u32			clock;
 	u32			n;
-	bool			last;
+	bool			ask;
 	u32			chunk[ORED_TRAIN_MAX];
 	u32			resent;
 };
@@ -76,14 +76,20 @@ static bool next_chunk(struct ored_slot *slot, struct ored_slot_peer *peer, u32 
 	return *resent || next_new(slot, peer, stage, chunk);
 }
 
-static bool more_to_send(struct ored_slot *slot, struct ored_slot_peer *peer, u32 stage)
+/*
+ * Whether the peer shall say at once what has arrived: where a flow ends, where
+ * the window is getting full, after something was sent again, and every few
+ * packets. Chunks of the gather come one by one: asking for an ACK of each would
+ * cost as many packets again.
+ */
+static bool ask_now(struct ored_link *l, const struct ored_train *train)
 {
-	struct ored_flow *flow = &peer->tx[stage];
-	u32 at = peer->next[stage];
+	const struct ored_slot_peer *peer = &train->slot->peer[l->rank];
+	const struct ored_flow *flow = &peer->tx[train->stage];
 
-	if (flow->nlost)
-		return true;
-	return at < flow->count && (stage == ORED_SCATTER || slot->order[at]);
+	return train->resent || l->unasked >= ORED_ACK_EVERY ||
+	       2 * l->inflight >= l->rate.window ||
+	       (peer->next[train->stage] >= flow->count && !flow->nlost);
 }
 
 /* Fills a train from one flow; under the link's lock. */
@@ -107,7 +113,6 @@ static void fill(struct ored_link *l, struct ored_train *train, u32 stage, u32 m
 		if (train->first + chunk == slot->map.chunks - 1)
 			break;
 	}
-	train->last = !more_to_send(slot, peer, stage);
 }
 
 /* Chooses from one op, which has been entered; under the link's lock. */
@@ -125,8 +130,10 @@ static bool choose_from(struct ored_link *l, struct ored_train *train, u32 most)
 	l->inflight += train->n;
 	l->sent += train->n;
 	l->resent += hweight32(train->resent);
-	if (l->inflight >= l->rate.window)
-		train->last = true;
+	l->unasked += train->n;
+	train->ask = ask_now(l, train);
+	if (train->ask)
+		l->unasked = 0;
 	if (l->pto_at == U64_MAX)
 		l->pto_at = ktime_get_ns() + (u64)ored_rate_pto(&l->rate) * NSEC_PER_USEC;
 	return true;
@@ -172,7 +179,7 @@ static void write_packet(struct ored_link *l, const struct ored_train *train, u3
 	struct ored_packet pkt;
 	u8 flags = 0;
 
-	if (i == train->n - 1 && (train->last || train->n == ORED_ACK_EVERY))
+	if (i == train->n - 1 && train->ask)
 		flags |= ORED_F_REQUEST;
 	if (train->resent >> i & 1)
 		flags |= ORED_F_RESENT;

@@ -174,7 +174,7 @@ void ored_flow_acked(struct ored_flow *flow, const struct ored_ack *ack,
 
 		w = (ack->first + i) / BITS_PER_LONG;
 		arrived(flow, w, word, news);
-		missing(flow, w, ~word & bits_from(w, base), ack->echo, reorder, news);
+		missing(flow, w, ~word, ack->echo, reorder, news);
 	}
 	if (ack->nbits < ORED_ACK_BITS) {
 		for (w = end / BITS_PER_LONG; w * BITS_PER_LONG < flow->top; w++)

@@ -530,6 +530,7 @@ struct ored_uncounted {
  * @epoch: run of that group
  * @owner: rank whose state it is
  * @copies: copies of a generation in all, the owner's included
+ * @reserved0: zero
  * @reserved: zero
  */
 struct ored_area {
