@@ -140,29 +140,45 @@ static int start_join(struct ored_sock *osk, const struct ored_join *conf,
 	return err;
 }
 
+/**
+ * ored_sock_explain() - makes the sentence about a join that has failed, once
+ * @osk: the socket
+ * @m: its membership
+ */
+void ored_sock_explain(struct ored_sock *osk, struct ored_member *m)
+{
+	bool first;
+	char *why;
+
+	spin_lock_bh(&m->lock);
+	first = m->state == ORED_STATE_FAILED && !m->explained;
+	m->explained |= first;
+	spin_unlock_bh(&m->lock);
+	why = first ? kzalloc(ORED_ERROR_MAX, GFP_KERNEL) : NULL;
+	if (!why)
+		return;
+	ored_sock_say(osk, ored_join_why(m, m->failure, why), why);
+	kfree(why);
+}
+
 /* The end of waiting for peers: 0, or the membership is marked as failed. */
 static int end_join(struct ored_sock *osk, struct ored_member *m, int err)
 {
-	char *why;
-
 	spin_lock_bh(&m->lock);
 	if (m->state == ORED_STATE_JOINED || m->state == ORED_STATE_LEFT)
 		err = 0;
 	else if (m->state == ORED_STATE_FAILED && !err)
 		err = sock_error(&osk->sk) ?: -ETIMEDOUT;
-	if (err)
+	if (err) {
 		WRITE_ONCE(m->state, ORED_STATE_FAILED);
+		m->failure = err;
+	}
 	spin_unlock_bh(&m->lock);
 	if (!err)
 		return 0;
 	/* Some may have joined; let them not wait for us. */
 	ored_leave_final(m);
-	why = kzalloc(ORED_ERROR_MAX, GFP_KERNEL);
-	if (!why)
-		return err;
-	ored_join_why(m, err, why);
-	ored_sock_say(osk, err, why);
-	kfree(why);
+	ored_sock_explain(osk, m);
 	return err;
 }
 
@@ -391,6 +407,7 @@ static int ored_create(struct net *net, struct socket *sock, int protocol, int k
 	mutex_init(&osk->recv_mutex);
 	mutex_init(&osk->conf_mutex);
 	spin_lock_init(&osk->say);
+	osk->result_of = ORED_NO_OP;
 	return 0;
 }
 

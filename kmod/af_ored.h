@@ -20,6 +20,7 @@
  *	stays until the socket is released
  * @op: parameters of ops without their own; under @conf_mutex
  * @results: recv() attaches ORED_RESULT
+ * @result_of: op that ORED_RESULT_OF reads, ORED_NO_OP: the last; under @say
  * @say: protects what follows
  * @why: last sentence
  * @past: results that recv() has returned, by op modulo ORED_MAX_DEPTH
@@ -37,6 +38,7 @@ struct ored_sock {
 	char			why[ORED_ERROR_MAX];
 	struct ored_result	past[ORED_MAX_DEPTH];
 	u64			npast;
+	u64			result_of;
 };
 
 static inline struct ored_sock *ored_sk(const struct sock *sk)
@@ -48,6 +50,7 @@ static inline struct ored_sock *ored_sk(const struct sock *sk)
 int ored_af_init(int family);
 void ored_af_exit(void);
 struct ored_member *ored_sock_joined(struct ored_sock *osk);
+void ored_sock_explain(struct ored_sock *osk, struct ored_member *m);
 int ored_sock_join(struct socket *sock, const struct ored_join *conf,
 		   const struct ored_peer *peers);
 

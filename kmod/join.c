@@ -79,6 +79,7 @@ static void fail(struct ored_member *m, int err)
 	sk = rcu_dereference(m->sk);
 	if (sk)
 		WRITE_ONCE(sk->sk_err, -err);
+	m->failure = err;
 	WRITE_ONCE(m->state, ORED_STATE_FAILED);
 	rcu_read_unlock();
 	ored_member_wake(m, EPOLLERR | EPOLLIN | EPOLLOUT);

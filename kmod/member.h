@@ -169,6 +169,8 @@ struct ored_link {
  * @sk: the socket to wake, NULL when it is closed; written under @lock, read
  *	under RCU
  * @state: enum ored_state
+ * @failure: why joining failed, negative errno
+ * @explained: the socket has a sentence about it
  * @payload: agreed; 0 until then
  * @posted: ops posted here
  * @finished: all ops below it have ended here
@@ -211,6 +213,8 @@ struct ored_member {
 	spinlock_t		lock ____cacheline_aligned_in_smp;
 	struct sock __rcu	*sk;
 	int			state;
+	int			failure;
+	bool			explained;
 	u32			payload;
 	u64			posted;
 	u64			finished;

@@ -238,6 +238,20 @@ static int set_results(struct ored_sock *osk, sockptr_t value, unsigned int len)
 	return 0;
 }
 
+static int set_result_of(struct ored_sock *osk, sockptr_t value, unsigned int len)
+{
+	u64 op;
+
+	if (len < sizeof(op))
+		return ored_sock_refuse(osk, EINVAL, "ORED_RESULT_OF takes the 64-bit number of an op");
+	if (copy_from_sockptr(&op, value, sizeof(op)))
+		return ored_sock_refuse(osk, EFAULT, "the option's value can't be read");
+	spin_lock(&osk->say);
+	osk->result_of = op;
+	spin_unlock(&osk->say);
+	return 0;
+}
+
 /**
  * ored_setsockopt() - sets an option
  * @sock: the socket
@@ -264,6 +278,8 @@ int ored_setsockopt(struct socket *sock, int level, int name, sockptr_t value,
 		return set_op(osk, value, len);
 	case ORED_RESULTS:
 		return set_results(osk, value, len);
+	case ORED_RESULT_OF:
+		return set_result_of(osk, value, len);
 	case ORED_POLICY:
 	case ORED_AREA_OPEN:
 	case ORED_AREA_REMOVE:
@@ -293,11 +309,24 @@ static int write_out(struct ored_sock *osk, const struct ored_out *out, const vo
 	return 0;
 }
 
+/* The membership, whatever its state. It can't go while conf_mutex is held. */
+static struct ored_member *membership(struct ored_sock *osk)
+{
+	return rcu_dereference_protected(osk->m, lockdep_is_held(&osk->conf_mutex));
+}
+
 static int get_error(struct ored_sock *osk, const struct ored_out *out)
 {
 	char why[ORED_ERROR_MAX];
+	struct ored_member *m;
 	size_t len;
 
+	/* A join that failed while nobody waited has no sentence yet. */
+	mutex_lock(&osk->conf_mutex);
+	m = membership(osk);
+	if (m)
+		ored_sock_explain(osk, m);
+	mutex_unlock(&osk->conf_mutex);
 	spin_lock(&osk->say);
 	memcpy(why, osk->why, sizeof(why));
 	spin_unlock(&osk->say);
@@ -349,6 +378,15 @@ static bool find_finished(struct ored_sock *osk, struct ored_result *result)
 	return found;
 }
 
+static int find_result(struct ored_sock *osk, struct ored_result *result,
+		       const struct ored_out *out)
+{
+	if (!find_past(osk, result) && !find_finished(osk, result) && !find_past(osk, result))
+		return ored_sock_refuse(osk, ENOENT, "op %llu has not ended, or too long ago",
+					(u64)result->op);
+	return write_out(osk, out, result, sizeof(*result));
+}
+
 static int get_result(struct ored_sock *osk, const struct ored_out *out)
 {
 	struct ored_result result = {};
@@ -357,16 +395,18 @@ static int get_result(struct ored_sock *osk, const struct ored_out *out)
 		return ored_sock_refuse(osk, EINVAL, "ORED_RESULT starts with the op that is asked for");
 	if (copy_from_user(&result.op, out->value, sizeof(result.op)))
 		return ored_sock_refuse(osk, EFAULT, "the op can't be read");
-	if (!find_past(osk, &result) && !find_finished(osk, &result) && !find_past(osk, &result))
-		return ored_sock_refuse(osk, ENOENT, "op %llu has not ended, or too long ago",
-					(u64)result.op);
-	return write_out(osk, out, &result, sizeof(result));
+	return find_result(osk, &result, out);
 }
 
-/* The membership, whatever its state. It can't go while conf_mutex is held. */
-static struct ored_member *membership(struct ored_sock *osk)
+/* For those who can't pass the op in */
+static int get_result_of(struct ored_sock *osk, const struct ored_out *out)
 {
-	return rcu_dereference_protected(osk->m, lockdep_is_held(&osk->conf_mutex));
+	struct ored_result result = {};
+
+	spin_lock(&osk->say);
+	result.op = osk->result_of == ORED_NO_OP ? osk->npast - 1 : osk->result_of;
+	spin_unlock(&osk->say);
+	return find_result(osk, &result, out);
 }
 
 static int egress(struct ored_member *m)
@@ -515,6 +555,8 @@ int ored_getsockopt(struct socket *sock, int level, int name, char __user *value
 		return get_op(osk, &out);
 	case ORED_RESULT:
 		return get_result(osk, &out);
+	case ORED_RESULT_OF:
+		return get_result_of(osk, &out);
 	case ORED_RESULTS:
 		return get_results(osk, &out);
 	case ORED_ERROR:

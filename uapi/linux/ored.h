@@ -68,6 +68,7 @@ enum ored_option {
 	ORED_STATS		= 10,	/* get: __u64[], by enum ored_counter */
 	ORED_POLICY		= 11,	/* set, get: struct ored_policy */
 	ORED_UNCOUNTED		= 12,	/* get: struct ored_uncounted and a bitmap */
+	ORED_RESULT_OF		= 13,	/* set: __u64, an op; get: its struct ored_result */
 
 	ORED_AREA_OPEN		= 32,	/* set: struct ored_area */
 	ORED_AREA_REMOVE	= 33,	/* set: struct ored_area */
@@ -133,7 +134,8 @@ struct ored_peer {
  *	(more is EMSGSIZE); the same on every rank
  * @timeout_ms: how long to wait for all peers; 0: ORED_TIMEOUT_DEFAULT.
  *	SO_RCVTIMEO, where it is set, bounds the wait too
- * @port: UDP port of this host; 0: ORED_PORT_DEFAULT
+ * @port: UDP port of all peers that don't name their own, this rank included;
+ *	0: ORED_PORT_DEFAULT
  * @payload_max: upper limit of a packet's payload in bytes, at least 512;
  *	0: what the smallest path MTU of the group allows
  * @peer_size: sizeof(struct ored_peer)
@@ -303,7 +305,10 @@ enum ored_field {
  * struct ored_result - what became of an op
  * @op: its number; the first op of a socket is 0. getsockopt(ORED_RESULT)
  *	reads it as the op asked for (ENOENT: unfinished, or too long ago:
- *	the last ORED_MAX_DEPTH that recv has returned are kept)
+ *	the last ORED_MAX_DEPTH that recv has returned are kept). Languages
+ *	whose getsockopt() passes nothing in name the op by
+ *	setsockopt(ORED_RESULT_OF) before they read ORED_RESULT_OF; if they
+ *	don't, it is the last op that recv() has returned
  * @elapsed_ns: from post to finish
  * @bytes: length of the bucket
  * @scatter: first stage

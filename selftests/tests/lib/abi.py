@@ -1,0 +1,174 @@
+# SPDX-License-Identifier: GPL-2.0
+"""uapi/linux/ored.h once more, in ctypes.
+
+Written by hand and not generated: test_abi.py compares it with the header
+field by field, so a change of the ABI shows up as a failing test.
+"""
+from ctypes import Structure, c_uint8, c_uint16, c_uint32, c_uint64, sizeof
+
+ABI_VERSION = 1
+FAMILY_DEFAULT = 18
+SOL_ORED = 300
+MAX_RANKS = 256
+MAX_DEPTH = 16
+MAX_BUCKET = 1 << 30
+PORT_DEFAULT = 4741
+TIMEOUT_DEFAULT = 30000
+ERROR_MAX = 256
+RANK_WORDS = MAX_RANKS // 64
+ANYONE = 0xffffffff
+
+PROTO_REDUCE, PROTO_CKPT = 0, 1
+
+(JOIN, SETUP, TEARDOWN, OP, RESULT, RESULTS, ERROR, GROUP, PEERS, STATS,
+ POLICY, UNCOUNTED, RESULT_OF) = range(1, 14)
+(AREA_OPEN, AREA_REMOVE, AREA_COMMIT, AREA_ABORT, AREA_STATUS, AREA_READ,
+ AREA_NEWEST) = range(32, 39)
+
+JOIN_KEY = 1
+
+ALLREDUCE, REDUCE_SCATTER, ALL_GATHER, BROADCAST, BARRIER = range(5)
+F32, F64, F16, BF16, I32, I64 = range(6)
+SUM, MEAN, MIN, MAX = range(4)
+MODE_DEFAULT, MODE_BOUNDED, MODE_RELIABLE = range(3)
+OP_SLOT, OP_MISSING_ZERO, OP_HADAMARD_ON, OP_HADAMARD_OFF = 1, 2, 4, 8
+
+LIMIT_NONE, LIMIT_COMPLETE, LIMIT_EARLY, LIMIT_HARD, LIMIT_BEHIND = range(5)
+VERDICT_OK, VERDICT_PARTIAL, VERDICT_SKIP, VERDICT_HALT = range(4)
+(FIELD_NONE, FIELD_BYTES, FIELD_DTYPE, FIELD_REDUCTION, FIELD_KIND,
+ FIELD_MODE) = range(6)
+
+STATE_NEW, STATE_JOINING, STATE_JOINED, STATE_FAILED, STATE_LEFT = range(5)
+(PEER_UNKNOWN, PEER_HEARD, PEER_LIVE, PEER_SILENT, PEER_LEFT,
+ PEER_REFUSED) = range(6)
+
+COUNTERS = (
+    "rx_packets", "rx_data", "tx_packets", "tx_trains", "tx_dropped",
+    "resent", "duplicate", "late", "ahead", "mismatch", "bad_source",
+    "bad_chunk", "bad_control", "path_shrunk", "nomem", "ns_short",
+    "ns_version", "ns_type", "ns_session", "ns_group", "ns_epoch")
+
+
+class SockaddrOred(Structure):
+    _fields_ = [("sored_family", c_uint16), ("sored_flags", c_uint16),
+                ("sored_group", c_uint32), ("sored_rank", c_uint32),
+                ("sored_reserved", c_uint32), ("sored_epoch", c_uint64)]
+
+
+class Peer(Structure):
+    _fields_ = [("family", c_uint16), ("port", c_uint16),
+                ("scope_id", c_uint32), ("addr", c_uint8 * 16)]
+
+
+class Join(Structure):
+    _fields_ = [("size", c_uint32), ("flags", c_uint32), ("group", c_uint32),
+                ("rank", c_uint32), ("nranks", c_uint32), ("depth", c_uint32),
+                ("epoch", c_uint64), ("bucket_max", c_uint64),
+                ("timeout_ms", c_uint32), ("port", c_uint16),
+                ("payload_max", c_uint16), ("peer_size", c_uint32),
+                ("uid", c_uint32), ("key", c_uint8 * 16),
+                ("reserved", c_uint64 * 4)]
+
+
+class Op(Structure):
+    _fields_ = [("kind", c_uint8), ("dtype", c_uint8), ("reduction", c_uint8),
+                ("mode", c_uint8), ("flags", c_uint32), ("root", c_uint32),
+                ("slot", c_uint32), ("deadline_us", c_uint32),
+                ("wait_us", c_uint32), ("length", c_uint64),
+                ("reserved", c_uint64 * 2)]
+
+
+class Stage(Structure):
+    _fields_ = [("expected", c_uint64), ("received", c_uint64),
+                ("repaired", c_uint64), ("missing", c_uint64)]
+
+
+class Result(Structure):
+    _fields_ = [("op", c_uint64), ("elapsed_ns", c_uint64),
+                ("bytes", c_uint64), ("scatter", Stage), ("gather", Stage),
+                ("contributed", c_uint64 * RANK_WORDS),
+                ("missing", c_uint64 * RANK_WORDS), ("error", c_uint32),
+                ("limit", c_uint8), ("verdict", c_uint8), ("kind", c_uint8),
+                ("dtype", c_uint8), ("reduction", c_uint8), ("mode", c_uint8),
+                ("reserved0", c_uint16), ("bound_us", c_uint32),
+                ("behind", c_uint32), ("field", c_uint32),
+                ("rank", c_uint32 * 2), ("value", c_uint64 * 2),
+                ("duplicates", c_uint64), ("resent", c_uint64),
+                ("reserved", c_uint64 * 4)]
+
+
+class Group(Structure):
+    _fields_ = [("abi", c_uint32), ("state", c_uint32), ("group", c_uint32),
+                ("rank", c_uint32), ("nranks", c_uint32), ("depth", c_uint32),
+                ("epoch", c_uint64), ("bucket_max", c_uint64),
+                ("payload", c_uint32), ("header", c_uint32),
+                ("port", c_uint16), ("family", c_uint16),
+                ("ifindex", c_uint32), ("posted", c_uint64),
+                ("finished", c_uint64), ("received", c_uint64),
+                ("memory", c_uint64), ("reserved", c_uint64 * 4)]
+
+
+class PeerState(Structure):
+    _fields_ = [("rank", c_uint32), ("status", c_uint32),
+                ("posted", c_uint64), ("finished", c_uint64),
+                ("heard_us", c_uint64), ("srtt_us", c_uint32),
+                ("window", c_uint32), ("inflight", c_uint32),
+                ("path_payload", c_uint32), ("sent", c_uint64),
+                ("resent", c_uint64), ("received", c_uint64),
+                ("duplicates", c_uint64), ("local_drops", c_uint64),
+                ("reserved", c_uint64 * 4)]
+
+
+class Policy(Structure):
+    _fields_ = [("loss_skip", c_uint32), ("loss_halt", c_uint32),
+                ("min_ranks", c_uint32), ("deadline", c_uint32),
+                ("reserved", c_uint64 * 4)]
+
+
+class Uncounted(Structure):
+    _fields_ = [("op", c_uint64), ("chunk", c_uint32), ("chunks", c_uint32)]
+
+
+class Area(Structure):
+    _fields_ = [("name", c_uint8 * 64), ("flags", c_uint32),
+                ("mode", c_uint32), ("bytes", c_uint64), ("epoch", c_uint64),
+                ("group", c_uint32), ("owner", c_uint32),
+                ("copies", c_uint32), ("reserved0", c_uint32),
+                ("reserved", c_uint64 * 4)]
+
+
+class Commit(Structure):
+    _fields_ = [("step", c_uint64), ("flags", c_uint32),
+                ("meta_len", c_uint32), ("bytes", c_uint64),
+                ("meta", c_uint8 * 256), ("reserved", c_uint64 * 2)]
+
+
+class AreaStatus(Structure):
+    _fields_ = [("step", c_uint64 * 2), ("bytes", c_uint64 * 2),
+                ("acked", c_uint64 * RANK_WORDS), ("digest", c_uint32 * 2),
+                ("reserved", c_uint64 * 4)]
+
+
+class AreaRead(Structure):
+    _fields_ = [("step", c_uint64), ("offset", c_uint64),
+                ("length", c_uint64), ("rank", c_uint32),
+                ("holder", c_uint32), ("buffer", c_uint64),
+                ("reserved", c_uint64 * 2)]
+
+
+class AreaNewest(Structure):
+    _fields_ = [("step", c_uint64), ("holders", c_uint64 * RANK_WORDS),
+                ("reserved", c_uint64 * 2)]
+
+
+# The header's name of each structure.
+STRUCTURES = {
+    "sockaddr_ored": SockaddrOred, "ored_peer": Peer, "ored_join": Join,
+    "ored_op": Op, "ored_stage": Stage, "ored_result": Result,
+    "ored_group": Group, "ored_peer_state": PeerState,
+    "ored_policy": Policy, "ored_uncounted": Uncounted, "ored_area": Area,
+    "ored_commit": Commit, "ored_area_status": AreaStatus,
+    "ored_area_read": AreaRead, "ored_area_newest": AreaNewest,
+}
+
+join_size, peer_size = sizeof(Join), sizeof(Peer)
