@@ -261,21 +261,14 @@ static void rx_data(struct ored_rx *rx, u32 stage)
 }
 
 /* What an ACK means for the window; under the link's lock. */
-static void adjust(struct ored_link *l, const struct ored_ack *ack, const struct ored_news *news,
-		   bool limited, bool duplicate)
+static void adjust(struct ored_link *l, const struct ored_news *news, bool limited)
 {
 	u64 now = ktime_get_ns();
-	u32 clock = ored_clock();
-	u32 sample = clock - ack->echo;
 
-	if (news->arrived && sample < ORED_PTO_MAX_US)
-		ored_rate_rtt(&l->rate, sample);
-	if (duplicate)
-		ored_rate_spurious(&l->rate);
 	if (news->arrived)
 		ored_rate_acked(&l->rate, news->arrived, limited);
 	if (news->lost)
-		ored_rate_lost(&l->rate, news->oldest, clock);
+		ored_rate_lost(&l->rate, news->oldest, ored_clock());
 	if (news->arrived)
 		l->stuck = 0;
 	else if (news->lost)
@@ -291,15 +284,21 @@ static bool take_ack(struct ored_rx *rx, struct ored_slot *slot, u32 stage,
 	struct ored_flow *flow = &slot->peer[l->rank].tx[stage];
 	struct ored_news news;
 	bool limited, probe;
-	u32 before;
+	u32 before, sample = ored_clock() - ack->echo;
 
 	spin_lock(&l->lock);
+	/* First, since it tells how much reordering is forgiven. */
+	if (sample < ORED_PTO_MAX_US)
+		ored_rate_rtt(&l->rate, sample);
+	/* A duplicate of what was sent once is the network's doing. */
+	if (rx->pkt.flags & ORED_F_DUPLICATE && atomic64_read(&slot->resent))
+		ored_rate_spurious(&l->rate);
 	/* Not idle: half the window was in use when this was caused. */
 	limited = 2 * l->inflight >= l->rate.window;
 	before = flow->inflight;
 	ored_flow_acked(flow, ack, ored_rate_reorder(&l->rate), &news);
 	l->inflight -= before - flow->inflight;
-	adjust(l, ack, &news, limited, rx->pkt.flags & ORED_F_DUPLICATE);
+	adjust(l, &news, limited);
 	probe = l->stuck >= ORED_STUCK && l->stuck % ORED_STUCK == 0;
 	spin_unlock(&l->lock);
 	ored_timer_need(rx->m, READ_ONCE(l->pto_at));

@@ -16,6 +16,28 @@ void ored_rate_init(struct ored_rate *rate, u32 peers)
 	rate->threshold = ORED_WINDOW_MAX;
 }
 
+/* The shortest round trip is the path without queues; paths change, though. */
+static void note_base(struct ored_rate *rate, u32 sample_us)
+{
+	if (!rate->samples++ || sample_us < rate->next_us)
+		rate->next_us = sample_us;
+	if (!rate->base_us || sample_us < rate->base_us)
+		rate->base_us = sample_us;
+	if (rate->samples < ORED_BASE_SAMPLES)
+		return;
+	rate->base_us = rate->next_us;
+	rate->samples = 0;
+}
+
+/* Do too many packets wait in queues on the way to this peer? */
+static bool queues(const struct ored_rate *rate)
+{
+	u32 waits = rate->srtt_us - min(rate->srtt_us, rate->base_us);
+	u32 packet = rate->srtt_us / rate->window;
+
+	return waits > max(ORED_QUEUE_PACKETS * packet, ORED_QUEUE_US + 0U);
+}
+
 /**
  * ored_rate_rtt() - a round trip was measured (RFC 6298, section 2)
  * @rate: the peer's
@@ -27,6 +49,7 @@ void ored_rate_rtt(struct ored_rate *rate, u32 sample_us)
 
 	sample_us = clamp_t(u32, sample_us, 1, ORED_PTO_MAX_US);
 	rate->backoff = 0;
+	note_base(rate, sample_us);
 	if (!rate->srtt_us) {
 		rate->srtt_us = sample_us;
 		rate->rttvar_us = sample_us / 2;
@@ -36,6 +59,17 @@ void ored_rate_rtt(struct ored_rate *rate, u32 sample_us)
 					    rate->srtt_us - sample_us;
 	rate->rttvar_us = (3 * rate->rttvar_us + delta) / 4;
 	rate->srtt_us = max(1U, (7 * rate->srtt_us + sample_us) / 8);
+}
+
+/* By an eighth in each round trip. */
+static void shrink(struct ored_rate *rate, u32 packets)
+{
+	rate->credit += packets;
+	if (rate->credit < rate->window)
+		return;
+	rate->credit = 0;
+	rate->window = max_t(u32, rate->window - max(rate->window / 8, 1U), ORED_WINDOW_MIN);
+	rate->threshold = rate->window;
 }
 
 /**
@@ -49,6 +83,10 @@ void ored_rate_acked(struct ored_rate *rate, u32 packets, bool limited)
 {
 	if (!limited)
 		return;
+	if (queues(rate)) {
+		shrink(rate, packets);
+		return;
+	}
 	if (rate->window < rate->threshold) {
 		rate->window = min_t(u32, rate->window + packets, rate->threshold);
 		return;

@@ -3,6 +3,11 @@
  * How much may be in flight to a peer: a window in packets, grown by what is
  * acknowledged and cut by loss, and the round-trip time that tells when
  * silence has lasted too long (RFC 6298's estimator, RFC 9438's factor).
+ *
+ * A window that only loss stops fills every queue on the way first, and a
+ * port where all peers meet overflows. So it shrinks as well while packets
+ * wait in queues: as in TCP Vegas, a few of this peer's own, or as long as a
+ * busy host may take anyway.
  */
 #ifndef ORED_CORE_RATE_H
 #define ORED_CORE_RATE_H
@@ -12,6 +17,9 @@
 #define ORED_WINDOW_MIN		2
 #define ORED_WINDOW_MAX		2048
 #define ORED_WINDOW_SHARE	64	/* first windows of all peers together */
+#define ORED_QUEUE_PACKETS	6	/* of this peer that may wait on the way */
+#define ORED_QUEUE_US		300	/* or so long; below it, delay is noise */
+#define ORED_BASE_SAMPLES	4096	/* until an old minimum is forgotten */
 #define ORED_PTO_FIRST_US	20000	/* before a round trip has been measured */
 #define ORED_PTO_MAX_US		1000000
 #define ORED_PTO_SLACK_US	4000	/* a peer's processor may be busy */
@@ -23,6 +31,9 @@
  * @threshold: up to it the window grows by every acknowledged packet
  * @srtt_us: smoothed round trip, 0: not measured yet
  * @rttvar_us: its mean deviation
+ * @base_us: shortest of the last ORED_BASE_SAMPLES, or somewhat more
+ * @next_us: shortest since @base_us was renewed
+ * @samples: how many since then
  * @cut_clock: clock of the last cut: packets sent before it are no new loss
  * @cut: @cut_clock is set
  * @reorder_us: how much later a packet may come than one sent after it
@@ -34,6 +45,9 @@ struct ored_rate {
 	u32	threshold;
 	u32	srtt_us;
 	u32	rttvar_us;
+	u32	base_us;
+	u32	next_us;
+	u32	samples;
 	u32	cut_clock;
 	bool	cut;
 	u32	reorder_us;
