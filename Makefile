@@ -1,0 +1,99 @@
+# SPDX-License-Identifier: GPL-2.0
+# Builds, tests and installs ORED. `make help` lists the targets. The kernel
+# module's own build file is Kbuild; everything built goes to build/.
+
+VERSION		:= 0.1.0
+PREFIX		?= /usr/local
+export PREFIX DESTDIR
+
+top		:= $(CURDIR)
+kernels		:= selftests/vm/kernels
+
+# The kernel to build the module for: the running one where its headers are
+# installed, else the newest in the cache of `kernels`.
+KDIR		?= $(or $(wildcard /lib/modules/$(shell uname -r)/build),$\
+		   $(shell $(kernels) newest 2>/dev/null))
+# What `uname -r` says there; config/kernel.release is another word in Debian.
+KREL		= $(shell sed -n 's/.*UTS_RELEASE "\(.*\)"/\1/p' $\
+		  '$(KDIR)/include/generated/utsrelease.h' 2>/dev/null)
+out		?= build/$(KREL)
+
+# Debian's headers name their compiler, gcc, whatever LLVM=1 says.
+kernel_cc	= $(if $(or $(LLVM),$(filter clang%,$(CC))),CC='$(top)/selftests/clang-kernel')
+
+# Parts that bring their own Makefile.
+parts		:= $(patsubst %/Makefile,%,$(wildcard libored/Makefile bpf/Makefile tools/Makefile))
+
+.PHONY: all
+all: module $(parts) ## the module for KDIR=, library, BPF programs and tools
+
+.PHONY: module
+module: headers ## the kernel module for KDIR= as build/RELEASE/ored.ko
+	@selftests/vm/sources '$(out)/src'
+	flock '$(out)/src' $(MAKE) -C '$(KDIR)' M='$(top)/$(out)/src' $(kernel_cc) modules
+	@cmp -s '$(out)/src/ored.ko' '$(out)/ored.ko' || \
+		cp '$(out)/src/ored.ko' '$(out)/ored.ko'
+
+.PHONY: headers
+headers:
+	@test -n '$(KREL)' || { \
+		echo "no kernel headers in KDIR='$(KDIR)':" \
+		"set KDIR=, or fetch some with $(kernels) fetch" >&2; exit 1; }
+
+.PHONY: $(parts)
+$(parts):
+	$(MAKE) -C $@ all
+
+tools: $(filter libored bpf,$(parts))
+
+.PHONY: install
+install: all ## everything below $(DESTDIR)$(PREFIX), the module to /lib/modules
+	install -D -m 644 '$(out)/ored.ko' \
+		'$(DESTDIR)/lib/modules/$(KREL)/updates/ored.ko'
+	for part in $(parts); do $(MAKE) -C $$part install || exit 1; done
+	test -n '$(DESTDIR)' || depmod '$(KREL)'
+
+.PHONY: uninstall
+uninstall: headers ## what install put there
+	rm -f '$(DESTDIR)/lib/modules/$(KREL)/updates/ored.ko'
+	for part in $(parts); do $(MAKE) -C $$part uninstall || exit 1; done
+	test -n '$(DESTDIR)' || depmod '$(KREL)'
+
+.PHONY: unit
+unit: ## tests that need no kernel
+	$(MAKE) -C selftests unit
+	$(MAKE) -C libored check
+
+.PHONY: lint
+lint: ## checkpatch, sparse, kernel-doc, shellcheck, compilers' warnings, ...
+	selftests/lint
+
+.PHONY: check
+check: ## everything there is to test, on all kernels
+	selftests/check
+
+.PHONY: demo
+demo: ## a training run in a virtual machine
+	selftests/deps build vm demo
+	tools/demo/run
+
+# Sources as DKMS takes them: no more than `module` needs.
+dkms_tree	= $(DESTDIR)/usr/src/ored-$(VERSION)
+
+.PHONY: dkms-install
+dkms-install: ## the module's sources to /usr/src, for DKMS to build
+	rm -rf '$(dkms_tree)'
+	mkdir -p '$(dkms_tree)'
+	cp -r --parents Kbuild Makefile dkms.conf kmod uapi selftests/clang-kernel \
+		selftests/vm/sources '$(dkms_tree)/'
+	sed -i 's/^PACKAGE_VERSION=.*/PACKAGE_VERSION="$(VERSION)"/' \
+		'$(dkms_tree)/dkms.conf'
+	test -n '$(DESTDIR)' || dkms add ored/'$(VERSION)'
+
+.PHONY: clean
+clean: ## removes build/
+	rm -rf build
+
+.PHONY: help
+help: ## this list
+	@sed -nE 's/^([a-z-]+):[^#]*## (.*)/\1\t\2/p' Makefile | expand -t 14
