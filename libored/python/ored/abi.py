@@ -1,0 +1,55 @@
+# SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause
+"""<linux/ored.h> in Python: numbers and layouts, nothing else."""
+import struct
+
+SOL_ORED = 300
+FAMILY_DEFAULT = 18
+FAMILY_PARAMETER = "/sys/module/ored/parameters/family"
+
+MAX_RANKS = 256
+MAX_DEPTH = 16
+MAX_BUCKET = 1 << 30
+PORT_DEFAULT = 4741
+TIMEOUT_DEFAULT = 30000
+ERROR_MAX = 256
+RANK_WORDS = MAX_RANKS // 64
+
+PROTO_REDUCE = 0
+
+# enum ored_option
+JOIN = 1
+OP = 4
+RESULT = 5
+RESULTS = 6
+ERROR = 7
+GROUP = 8
+PEERS = 9
+STATS = 10
+
+ALLREDUCE = 0
+
+# enum ored_dtype, by name, and the bytes of each
+DTYPES = {"f32": 0, "f64": 1, "f16": 2, "bf16": 3, "i32": 4, "i64": 5}
+DTYPE_SIZES = {"f32": 4, "f64": 8, "f16": 2, "bf16": 2, "i32": 4, "i64": 8}
+
+# enum ored_reduction, ored_mode, ored_limit, ored_verdict, ...: by name
+REDUCTIONS = {"sum": 0, "mean": 1, "min": 2, "max": 3}
+MODES = {"default": 0, "bounded": 1, "reliable": 2}
+LIMITS = ("none", "complete", "early", "hard", "behind")
+VERDICTS = ("ok", "partial", "skip", "halt")
+STATES = ("new", "joining", "joined", "failed", "left")
+PEER_STATUSES = ("unknown", "heard", "live", "silent", "left", "refused")
+COUNTERS = (
+    "rx_packets", "rx_data", "tx_packets", "tx_trains", "tx_dropped", "resent",
+    "duplicate", "late", "ahead", "mismatch", "bad_source", "bad_chunk",
+    "bad_control", "path_shrunk", "nomem", "ns_short", "ns_version",
+    "ns_type", "ns_session", "ns_group", "ns_epoch")
+
+# The structures, field by field; reserved ones are padding ("x")
+JOIN_STRUCT = struct.Struct("=6I2QI2H2I16s32x")
+PEER_STRUCT = struct.Struct("=2HI16s")
+OP_STRUCT = struct.Struct("=4B5IQ16x")
+RESULT_STRUCT = struct.Struct(
+    f"=3Q4Q4Q{RANK_WORDS}Q{RANK_WORDS}QI6BxxIII2I2Q2Q32x")
+GROUP_STRUCT = struct.Struct("=6I2Q2I2HI4Q32x")
+PEER_STATE_STRUCT = struct.Struct("=2I3Q4I5Q32x")

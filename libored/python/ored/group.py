@@ -1,0 +1,292 @@
+# SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause
+"""A group and its ops."""
+from __future__ import annotations
+
+import ctypes
+import errno
+import select
+import socket
+import struct
+import time
+from typing import Any, Dict, List, NoReturn, Optional, Sequence, Tuple
+
+from . import abi, address, buffer, error, state
+from .address import Peer
+from .state import GroupState, PeerState, Result
+
+_libc = ctypes.CDLL(None, use_errno=True)
+
+
+def family() -> int:
+    """Number of the socket family: what the module says, or the default."""
+    try:
+        with open(abi.FAMILY_PARAMETER, encoding="ascii") as parameter:
+            return int(parameter.read())
+    except OSError:
+        return abi.FAMILY_DEFAULT
+
+
+class Group:
+    """One rank's membership of a group, from joining to close().
+
+    peers: where each rank lives, by rank, the own one included: "10.0.0.1",
+        "10.0.0.1:4741", "[fe80::1%eth0]:4741" or ("10.0.0.1", 4741).
+    rank: this process's.
+    group: id; different groups may share a port.
+    epoch: run of the group; a restarted job needs a larger one.
+    port: UDP port of all peers that name none; 0: 4741.
+    bucket_max: largest bucket in bytes, up to 1 GiB; larger arrays are cut
+        into several ops. Rounded up to a multiple of 8. The kernel allocates
+        about 3 * bucket_max * (depth + 1).
+    depth: ops in flight, 1 to 16.
+    timeout: seconds to wait for all peers to join.
+
+    group, epoch, bucket_max and depth must be the same on every rank.
+    Raises Error (see <linux/ored.h>, ORED_JOIN), ValueError. Posting and
+    waiting may go on in two threads, but each in one at a time.
+    """
+
+    def __init__(self, rank: int, peers: Sequence[Peer], *, group: int = 0,
+                 epoch: int = 0, port: int = 0, bucket_max: int = 4 << 20,
+                 depth: int = 4, timeout: float = 30.0) -> None:
+        bucket_max = -(-bucket_max // 8) * 8
+        packed = [address.pack(peer) for peer in peers]
+        try:
+            request = abi.JOIN_STRUCT.pack(
+                abi.JOIN_STRUCT.size, 0, group, rank, len(packed), depth,
+                epoch, bucket_max, _milliseconds(timeout), port, 0,
+                abi.PEER_STRUCT.size, 0, bytes(16)) + b"".join(packed)
+        except struct.error as err:
+            raise ValueError(f"a number is out of range: {err}") from None
+        self.rank = rank
+        self.size = len(packed)
+        self._bucket_max = bucket_max
+        self._depth = depth
+        self._received = 0      # ops whose results have been fetched
+        self._sock = _socket()
+        try:
+            self._join(request, timeout)
+        except BaseException:
+            self._sock.close()
+            raise
+
+    # Ops
+
+    def allreduce(self, array: Any, op: str = "sum", *,
+                  dtype: Optional[str] = None, mode: str = "default"
+                  ) -> Result:
+        """Reduces @array over all ranks, in place.
+
+        array: anything with writable, C-contiguous memory, as numpy arrays
+            and array.array have it; else ValueError, and it is untouched.
+        op: "sum" or "mean" ("min" and "max" where the module has them).
+        dtype: what the elements are, where the array doesn't say: "f32", ...
+
+        After an Error, parts of the array may be reduced and others not (one
+        of bucket_max or less is as it was). After a Timeout the ops are still
+        in flight: fetch them with wait(), or close the group.
+        """
+        view, dtype = buffer.writable(array, dtype)
+        in_flight = self.state().in_flight
+        if in_flight:
+            raise error.Error(errno.EBUSY, f"{in_flight} ops are in flight: "
+                              "wait() for them first")
+        parameters = _parameters(op, dtype, mode)
+        start = time.monotonic()
+        results = self._pipeline(buffer.pieces(view, self._bucket_max),
+                                 parameters)
+        return state.merge_results(results, time.monotonic() - start)
+
+    def post(self, array: Any, op: str = "sum", *,
+             dtype: Optional[str] = None, mode: str = "default") -> None:
+        """Posts @array, of at most bucket_max bytes, as the next op.
+
+        It may be changed at once. Waits while depth ops are in flight.
+        """
+        view, dtype = buffer.readable(array, dtype)
+        self._send(view, _parameters(op, dtype, mode))
+
+    def wait(self, array: Any) -> Result:
+        """Waits for the oldest op and stores its bucket in @array, which may
+        be longer. If it is too short (EMSGSIZE), the op stays."""
+        return self._receive(buffer.target(array))
+
+    # State
+
+    def state(self) -> GroupState:
+        """What the kernel knows of the group."""
+        return state.parse_group(self._get(abi.GROUP, abi.GROUP_STRUCT.size))
+
+    def peers(self) -> Tuple[PeerState, ...]:
+        """What the kernel knows of each rank."""
+        size = self.size * abi.PEER_STATE_STRUCT.size
+        return state.parse_peers(self._get(abi.PEERS, size))
+
+    def stats(self) -> Dict[str, int]:
+        """Counters, by name; an older module has fewer."""
+        data = self._get(abi.STATS, 8 * len(abi.COUNTERS))
+        return dict(zip(abi.COUNTERS, struct.unpack(f"={len(data) // 8}Q",
+                                                    data)))
+
+    def result(self, op: int) -> Result:
+        """What became of op number @op, for the last few (else ENOENT)."""
+        # socket.getsockopt() can't pass the number in, and socket.recvmsg(),
+        # which could get the result otherwise, refuses unknown families
+        data = bytearray(abi.RESULT_STRUCT.size)
+        struct.pack_into("=Q", data, 0, op)
+        length = ctypes.c_uint32(len(data))
+        if _libc.getsockopt(self.fileno(), abi.SOL_ORED, abi.RESULT,
+                            (ctypes.c_ubyte * len(data)).from_buffer(data),
+                            ctypes.byref(length)):
+            error.fail(self._sock, ctypes.get_errno())
+        return state.parse_result(bytes(data[:length.value]))
+
+    @property
+    def bucket_max(self) -> int:
+        """Bytes of the largest op."""
+        return self._bucket_max
+
+    @property
+    def depth(self) -> int:
+        """Ops that may be in flight."""
+        return self._depth
+
+    def settimeout(self, seconds: Optional[float]) -> None:
+        """Limits each wait for the kernel; None: no limit. It is a limit of
+        the socket (SO_RCVTIMEO, SO_SNDTIMEO), whoever uses it."""
+        if seconds is not None and seconds <= 0:
+            raise ValueError("a timeout is None or more than 0 seconds")
+        micros = max(1, round(seconds * 1e6)) if seconds is not None else 0
+        timeval = struct.pack("@ll", *divmod(micros, 1_000_000))
+        for option in (socket.SO_RCVTIMEO, socket.SO_SNDTIMEO):
+            self._sock.setsockopt(socket.SOL_SOCKET, option, timeval)
+
+    def fileno(self) -> int:
+        """The socket's descriptor, for poll() and the like."""
+        return self._sock.fileno()
+
+    def close(self) -> None:
+        """Leaves the group. Ops in flight here fail on the other ranks."""
+        self._sock.close()
+
+    def __enter__(self) -> Group:
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        self.close()
+
+    def __repr__(self) -> str:
+        where = "closed" if self.fileno() < 0 else f"fd {self.fileno()}"
+        return f"<ored.Group rank {self.rank} of {self.size}, {where}>"
+
+    # How
+
+    def _join(self, request: bytes, timeout: float) -> None:
+        """Joins without blocking, since setsockopt() holds the interpreter's
+        lock: other threads, and Ctrl-C, would have to wait."""
+        self._sock.setblocking(False)
+        try:
+            self._sock.setsockopt(abi.SOL_ORED, abi.JOIN, request)
+        except BlockingIOError:         # EINPROGRESS
+            self._await_join(timeout)
+        except OSError as err:
+            error.fail(self._sock, err.errno)
+        self._sock.setblocking(True)
+
+    def _await_join(self, timeout: float) -> None:
+        poll = select.poll()
+        poll.register(self._sock, select.POLLOUT)
+        # The kernel keeps the time; this is for a kernel that doesn't
+        if not poll.poll(_milliseconds(timeout) + 10_000):
+            raise error.Timeout(errno.ETIMEDOUT,
+                                "the kernel's own timeout hasn't fired")
+        failed = self._sock.getsockopt(socket.SOL_SOCKET, socket.SO_ERROR)
+        if failed:
+            error.fail(self._sock, failed)
+
+    def _pipeline(self, pieces: List[memoryview], parameters: bytes
+                  ) -> List[Result]:
+        """Keeps depth ops in flight until all pieces are done."""
+        results: List[Result] = []
+        try:
+            for posted, piece in enumerate(pieces):
+                if posted - len(results) == self._depth:
+                    results.append(self._receive(pieces[len(results)]))
+                self._send(piece, parameters)
+            while len(results) < len(pieces):
+                results.append(self._receive(pieces[len(results)]))
+        except error.Timeout:
+            raise
+        except error.Error:
+            self._drain()
+            raise
+        return results
+
+    def _drain(self) -> None:
+        """After a failed op: fetches and forgets those behind it, or they
+        would be taken for the next array's."""
+        scratch = bytearray(self._bucket_max)
+        for _ in range(self.state().in_flight):
+            try:
+                self._receive(memoryview(scratch))
+            except error.Timeout:
+                return
+            except error.Error:
+                pass
+
+    def _send(self, view: memoryview, parameters: bytes) -> None:
+        try:
+            self._sock.sendmsg([view], [(abi.SOL_ORED, abi.OP, parameters)])
+        except OSError as err:
+            error.fail(self._sock, err.errno)
+
+    def _receive(self, view: memoryview) -> Result:
+        try:
+            length = self._sock.recv_into(view)
+        except OSError as err:
+            self._fail_op(err.errno)
+        if not length:
+            raise error.Error(errno.EPIPE, "the socket is shut down")
+        self._received += 1
+        return self.result(self._received - 1)
+
+    def _fail_op(self, number: int) -> NoReturn:
+        """Raises a failed recv()'s error, with the result of the op if it was
+        one that failed."""
+        try:
+            error.fail(self._sock, number)
+        except error.Error as err:
+            if self.state().received > self._received:
+                err.result = self.result(self._received)
+                self._received += 1
+            raise
+
+    def _get(self, option: int, size: int) -> bytes:
+        try:
+            return self._sock.getsockopt(abi.SOL_ORED, option, size)
+        except OSError as err:
+            error.fail(self._sock, err.errno)
+
+
+def _socket() -> socket.socket:
+    try:
+        return socket.socket(family(), socket.SOCK_SEQPACKET, abi.PROTO_REDUCE)
+    except OSError as err:
+        raise error.own(err.errno) from None
+
+
+def _milliseconds(seconds: float) -> int:
+    if not 0 < seconds < 4_000_000:
+        raise ValueError("timeout: more than 0 seconds, and finite")
+    return max(1, round(seconds * 1000))
+
+
+def _parameters(op: str, dtype: str, mode: str) -> bytes:
+    """struct ored_op of an allreduce."""
+    for what, name, known in (("op", op, abi.REDUCTIONS),
+                              ("mode", mode, abi.MODES)):
+        if name not in known:
+            raise ValueError(f"{what} is {name!r}: one of {', '.join(known)}")
+    return abi.OP_STRUCT.pack(abi.ALLREDUCE, abi.DTYPES[dtype],
+                              abi.REDUCTIONS[op], abi.MODES[mode],
+                              0, 0, 0, 0, 0, 0)
