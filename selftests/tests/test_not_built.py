@@ -1,0 +1,79 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: GPL-2.0
+# vm: virtual-time
+"""What this version of the module doesn't have is EOPNOTSUPP, and says so."""
+import errno
+import socket
+
+from lib import abi, tap
+from lib.netns import shared
+from lib.sockets import Ranks, Socket, family, join_value, peer, refused
+
+LOCAL = [peer("127.0.0.1", 5000)]
+
+OPS = {
+    "f64": {"dtype": abi.F64}, "f16": {"dtype": abi.F16},
+    "bf16": {"dtype": abi.BF16}, "i32": {"dtype": abi.I32},
+    "i64": {"dtype": abi.I64}, "min": {"reduction": abi.MIN},
+    "max": {"reduction": abi.MAX},
+    "reduce-scatter": {"kind": abi.REDUCE_SCATTER},
+    "all-gather": {"kind": abi.ALL_GATHER},
+    "broadcast": {"kind": abi.BROADCAST}, "barrier": {"kind": abi.BARRIER},
+    "bounded": {"mode": abi.MODE_BOUNDED}, "slot": {"flags": abi.OP_SLOT},
+    "missing zero": {"flags": abi.OP_MISSING_ZERO},
+    "hadamard on": {"flags": abi.OP_HADAMARD_ON},
+    "hadamard off": {"flags": abi.OP_HADAMARD_OFF},
+    "deadline": {"deadline_us": 1000}, "wait": {"wait_us": 1000},
+}
+
+
+@tap.cases(*OPS)
+def test_op(name):
+    """By the option and beside a bucket; the socket's op stays as it was."""
+    value = bytes(abi.Op(**OPS[name]))
+    with shared(2) as net, Ranks(net.hosts) as group:
+        with refused(errno.EOPNOTSUPP, group[0]):
+            group[0].set(abi.OP, value)
+        with refused(errno.EOPNOTSUPP, group[0]):
+            group[0].sendmsg([bytes(8)], [(abi.SOL_ORED, abi.OP, value)])
+        assert bytes(group[0].get(abi.OP, abi.Op)) == bytes(abi.Op())
+        group.allreduce(100)
+
+
+def test_key():
+    with Socket() as sock:
+        with refused(errno.EOPNOTSUPP, sock, "key"):
+            sock.join(join_value(LOCAL, port=5000, flags=abi.JOIN_KEY, key=b"k" * 16))
+
+
+def test_policy():
+    with Socket() as sock:
+        with refused(errno.EOPNOTSUPP, sock):
+            sock.set(abi.POLICY, bytes(abi.Policy()))
+        with refused(errno.EOPNOTSUPP, sock):
+            sock.getsockopt(abi.SOL_ORED, abi.POLICY, abi.sizeof(abi.Policy))
+
+
+def test_uncounted():
+    with Socket() as sock, refused(errno.EOPNOTSUPP, sock):
+        sock.getsockopt(abi.SOL_ORED, abi.UNCOUNTED, 64)
+
+
+def test_checkpoint_socket():
+    with refused(errno.EOPNOTSUPP):
+        socket.socket(family(), socket.SOCK_SEQPACKET, abi.PROTO_CKPT)
+
+
+@tap.cases(abi.AREA_OPEN, abi.AREA_REMOVE, abi.AREA_COMMIT, abi.AREA_ABORT,
+           abi.AREA_STATUS, abi.AREA_READ, abi.AREA_NEWEST)
+def test_area(option):
+    with Socket() as sock:
+        if option in (abi.AREA_STATUS, abi.AREA_NEWEST):
+            with refused(errno.EOPNOTSUPP, sock):
+                sock.getsockopt(abi.SOL_ORED, option, 256)
+        else:
+            with refused(errno.EOPNOTSUPP, sock):
+                sock.set(option, bytes(512))
+
+
+tap.main(globals())

@@ -1,0 +1,135 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: GPL-2.0
+# vm: virtual-time
+"""The Python package `ored` over real groups: sums, slices, errors."""
+import array
+import concurrent.futures
+import errno
+import os
+
+import ored
+
+from lib import tap
+from lib.netns import shared
+from lib.sums import contribution, difference, expected
+
+COUNT = 20000
+epochs = iter(range(1, 1 << 30))
+
+
+def on_all(count, function, **fields):
+    """function(group, rank) on each rank in a thread of its own; the results."""
+    epoch = next(epochs)
+    with shared(count) as net:
+        addresses = [h.address for h in net.hosts]
+
+        def rank_(rank):
+            with net.hosts[rank]:
+                group = ored.Group(rank, addresses, epoch=epoch, **fields)
+            with group:
+                group.settimeout(60)
+                return function(group, rank)
+        with concurrent.futures.ThreadPoolExecutor(count) as pool:
+            return list(pool.map(rank_, range(count)))
+
+
+def bucket(rank, count, op=0):
+    return array.array("f", contribution(rank, count, op))
+
+
+def check(numbers, want):
+    wrong = difference(numbers.tobytes(), want)
+    assert not wrong, wrong
+
+
+@tap.cases(1, 2, 3)
+def test_allreduce(nranks):
+    def work(group, rank):
+        for op, name in enumerate(("sum", "mean")):
+            numbers = bucket(rank, COUNT, op)
+            result = group.allreduce(numbers, op=name)
+            check(numbers, expected(nranks, COUNT, op, mean=name == "mean"))
+            assert result.verdict == "ok", result.verdict
+        assert group.rank == rank and group.size == nranks
+    on_all(nranks, work)
+
+
+def test_slices():
+    """An array longer than bucket_max goes in several ops, pipelined."""
+    def work(group, rank):
+        numbers = bucket(rank, COUNT)
+        group.allreduce(numbers)
+        check(numbers, expected(2, COUNT))
+        assert group.state().posted == -(-COUNT * 4 // 8192)
+    on_all(2, work, bucket_max=8192, depth=3)
+
+
+def test_post_and_wait():
+    def work(group, rank):
+        for op in range(3):
+            group.post(bucket(rank, COUNT, op))
+        for op in range(3):
+            numbers = bucket(9, COUNT)
+            group.wait(numbers)
+            check(numbers, expected(2, COUNT, op))
+    on_all(2, work, depth=3)
+
+
+def test_refused_buffers():
+    """A refused array is untouched, and the group goes on."""
+    def work(group, rank):
+        numbers = bucket(rank, COUNT)
+        before = numbers.tobytes()
+        for bad in (memoryview(numbers)[::2], memoryview(numbers).toreadonly()):
+            try:
+                group.allreduce(bad)
+                raise AssertionError("accepted")
+            except (ValueError, TypeError, BufferError) as error:
+                assert len(str(error)) > 8
+        assert numbers.tobytes() == before
+        group.allreduce(numbers)
+        check(numbers, expected(2, COUNT))
+    on_all(2, work)
+
+
+def test_kernels_own_words():
+    """Errors carry the kernel's errno and sentence."""
+    def work(group, rank):
+        try:
+            group.allreduce(array.array("f", bytes(400 if rank else 800)))
+            raise AssertionError("accepted")
+        except ored.Error as error:
+            assert error.errno == errno.EPROTO
+            assert "800" in str(error) and "400" in str(error), error
+        try:
+            group.allreduce(array.array("d", bytes(800)))
+            raise AssertionError("accepted")
+        except ored.Error as error:
+            assert error.errno == errno.EOPNOTSUPP
+        numbers = bucket(rank, COUNT)
+        group.allreduce(numbers)
+        check(numbers, expected(2, COUNT))
+    on_all(2, work)
+
+
+def test_missing_peer():
+    with shared(2) as net, net.hosts[0]:
+        try:
+            ored.Group(0, [h.address for h in net.hosts], timeout=0.5)
+            raise AssertionError("joined alone")
+        except ored.Error as error:
+            assert error.errno == errno.ETIMEDOUT
+            assert net.hosts[1].address in str(error), error
+
+
+def test_from_environment():
+    os.environ.update(ORED_RANK="0", ORED_SIZE="1", ORED_PEERS="127.0.0.1",
+                      ORED_PORT="5000", ORED_GROUP="3", ORED_EPOCH="4")
+    with ored.from_env() as group:
+        numbers = bucket(0, 100)
+        group.allreduce(numbers)
+        check(numbers, contribution(0, 100))
+        assert group.state().group == 3
+
+
+tap.main(globals())
