@@ -150,14 +150,18 @@ void ored_sock_explain(struct ored_sock *osk, struct ored_member *m)
 	bool first;
 	char *why;
 
+	if (READ_ONCE(m->state) != ORED_STATE_FAILED)
+		return;
+	/* Without memory the next caller gets to explain. */
+	why = kzalloc(ORED_ERROR_MAX, GFP_KERNEL);
+	if (!why)
+		return;
 	spin_lock_bh(&m->lock);
 	first = m->state == ORED_STATE_FAILED && !m->explained;
 	m->explained |= first;
 	spin_unlock_bh(&m->lock);
-	why = first ? kzalloc(ORED_ERROR_MAX, GFP_KERNEL) : NULL;
-	if (!why)
-		return;
-	ored_sock_say(osk, ored_join_why(m, m->failure, why), why);
+	if (first)
+		ored_sock_say(osk, ored_join_why(m, m->failure, why), why);
 	kfree(why);
 }
 
@@ -172,6 +176,7 @@ static int end_join(struct ored_sock *osk, struct ored_member *m, int err)
 	if (err) {
 		WRITE_ONCE(m->state, ORED_STATE_FAILED);
 		m->failure = err;
+		m->failed_at = ktime_get_ns();
 	}
 	spin_unlock_bh(&m->lock);
 	if (!err)

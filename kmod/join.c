@@ -16,6 +16,7 @@
 
 #define ORED_HELLO_FIRST_NS	(10 * NSEC_PER_MSEC)
 #define ORED_HELLO_BUSY_NS	(20 * NSEC_PER_MSEC)
+#define ORED_PROBES		6	/* rounds that must agree that a path has shrunk */
 #define ORED_HELLO_MAX_NS	(200 * NSEC_PER_MSEC)
 
 static u16 hello_size(u16 payload)
@@ -80,6 +81,7 @@ static void fail(struct ored_member *m, int err)
 	if (sk)
 		WRITE_ONCE(sk->sk_err, -err);
 	m->failure = err;
+	m->failed_at = ktime_get_ns();
 	WRITE_ONCE(m->state, ORED_STATE_FAILED);
 	rcu_read_unlock();
 	ored_member_wake(m, EPOLLERR | EPOLLIN | EPOLLOUT);
@@ -225,20 +227,26 @@ static void refuse(struct ored_link *l, const char *what, u64 ours, u64 theirs)
 		greet(l);
 }
 
-/* The largest of our probes that got through has been answered. */
+/* One of our probes has got through. */
 static void probed(struct ored_link *l, u16 size)
 {
-	struct ored_member *m = l->m;
 	u32 payload = size - min_t(u32, size, ORED_WIRE_HEADER);
-	bool mine;
 
 	spin_lock_bh(&l->lock);
-	mine = l->probing;
-	l->probing = false;
-	l->stuck = 0;
+	if (payload >= l->m->payload) {
+		/* It is only loss. */
+		l->probes = 0;
+		l->stuck = 0;
+	}
+	l->probe_ok = max_t(u32, l->probe_ok, payload);
 	spin_unlock_bh(&l->lock);
-	if (!mine || payload >= m->payload || payload < ORED_PAYLOAD_MIN)
-		return;
+}
+
+/* Of all probes, none of the agreed size came through, but smaller ones did. */
+static void shrink(struct ored_link *l, u16 payload)
+{
+	struct ored_member *m = l->m;
+
 	ored_count(m->stats, ORED_CNT_PATH_SHRUNK);
 	WRITE_ONCE(l->path->ok, payload);
 	ored_route_shrink(l, payload + ored_overhead(m));
@@ -262,6 +270,8 @@ static void hear(struct ored_link *l, const struct ored_packet *pkt,
 	first = l->path->session != hello->session;
 	spin_lock(&l->lock);
 	news = ored_path_heard(l->path, hello, pkt->flags & ORED_F_FINAL);
+	l->heard = ored_clock();
+	l->ever = true;
 	if (l->status == ORED_PEER_UNKNOWN)
 		WRITE_ONCE(l->status, ORED_PEER_HEARD);
 	spin_unlock(&l->lock);
@@ -347,16 +357,28 @@ void ored_join_rx(struct ored_net *on, const struct ored_packet *pkt,
  * ored_join_probe() - measures a path again
  * @l: the peer; no lock held
  *
- * One HELLO of each usual size, from the agreed one down. The first answer
- * tells what the path carries now.
+ * Called while full packets vanish and short ones are answered. One HELLO of
+ * each usual size goes out, from the agreed one down. Only when several rounds
+ * of them have told the same is it the path and not bad luck.
  */
 void ored_join_probe(struct ored_link *l)
 {
 	u16 payload = l->m->payload;
+	u16 carries = 0;
 
 	spin_lock_bh(&l->lock);
-	l->probing = true;
+	if (!l->probes)
+		l->probe_ok = 0;
+	if (l->probes++ >= ORED_PROBES && l->probe_ok >= ORED_PAYLOAD_MIN) {
+		carries = l->probe_ok;
+		l->probes = 0;
+		l->stuck = 0;
+	}
 	spin_unlock_bh(&l->lock);
+	if (carries) {
+		shrink(l, carries);
+		return;
+	}
 	while (payload >= ORED_PAYLOAD_MIN) {
 		send_hello(l, hello_size(payload), 0, ORED_F_REQUEST);
 		payload = ored_path_smaller(payload, ored_overhead(l->m));
@@ -419,8 +441,8 @@ int ored_join_why(struct ored_member *m, int err, char *why)
 		scnprintf(why, ORED_ERROR_MAX,
 			  "all peers answered, but not all of them have heard each other in time");
 	} else if (err == -ETIMEDOUT) {
-		scnprintf(why + n, ORED_ERROR_MAX - n, " did not answer within %u ms",
-			  m->conf.timeout_ms);
+		scnprintf(why + n, ORED_ERROR_MAX - n, " did not answer within %llu ms",
+			  div_u64(m->failed_at - m->began, NSEC_PER_MSEC));
 	} else if (err == -EMSGSIZE) {
 		scnprintf(why + n, ORED_ERROR_MAX - n,
 			  ": the path carries no packet with %u bytes of payload",

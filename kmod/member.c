@@ -66,9 +66,11 @@ static int set_addr(struct ored_addr *addr, const struct ored_peer *peer, u16 po
 			addr->v4 = v6->s6_addr32[3];
 		} else if (ipv6_addr_type(v6) & IPV6_ADDR_LINKLOCAL) {
 			addr->scope_id = peer->scope_id;
-			if (!peer->scope_id)
-				return -EINVAL;
 		}
+		/* Link-local addresses need an interface, no others have one. */
+		if (!addr->scope_id != !peer->scope_id ||
+		    (ipv6_addr_type(v6) & IPV6_ADDR_LINKLOCAL && !addr->scope_id))
+			return -EINVAL;
 		break;
 	default:
 		return -EAFNOSUPPORT;
@@ -95,10 +97,11 @@ static int check_peer(struct ored_member *m, u32 r, const struct ored_peer *peer
 				   r, peer->family);
 	if (err && peer->family == AF_INET)
 		return ored_refuse(why, EINVAL,
-				   "peer %u: behind an IPv4 address's 4 bytes all is zero", r);
+				   "peer %u: behind an IPv4 address's 4 bytes all is zero, and so is its scope_id",
+				   r);
 	if (err)
 		return ored_refuse(why, EINVAL,
-				   "peer %u: a link-local address needs its interface in scope_id",
+				   "peer %u: scope_id is the interface of a link-local address, and zero for others",
 				   r);
 	if (!usable(&l->addr))
 		return ored_refuse(why, EINVAL, "peer %u: the address is not one of a host", r);
@@ -229,6 +232,8 @@ static int fill(struct ored_member *m, const struct ored_peer *peers, char *why)
 		if (err == -EADDRINUSE)
 			return ored_refuse(why, EADDRINUSE, "UDP port %u is in use by another program",
 					   ntohs(m->links[m->rank].addr.port));
+		if (err == -ENOMEM)
+			return ored_refuse(why, ENOMEM, "no memory for the outer UDP socket");
 		return ored_refuse(why, -err, "the outer UDP socket can't be had (error %d)", -err);
 	}
 	bound_payload(m);
@@ -325,7 +330,8 @@ int ored_member_start(struct ored_member *m, struct sock *sk, char *why)
 	struct ored_member *old;
 
 	rcu_assign_pointer(m->sk, sk);
-	m->deadline = ktime_get_ns() + (u64)m->conf.timeout_ms * NSEC_PER_MSEC;
+	m->began = ktime_get_ns();
+	m->deadline = m->began + (u64)m->conf.timeout_ms * NSEC_PER_MSEC;
 	mutex_lock(&on->lock);
 	if (taken(on, m, &old)) {
 		mutex_unlock(&on->lock);

@@ -98,8 +98,8 @@ struct ored_addr {
  * @asks: questions since it was last heard
  * @answer_at: not before this time another unsolicited answer
  * @stuck: rounds of full packets resent of which none arrived
- * @probing: the path is being measured again
- * @probe_ok: largest that got through since
+ * @probes: rounds of probes since full packets began to vanish
+ * @probe_ok: largest payload of a probe that got through since
  * @differ: with ORED_PEER_REFUSED: a static word for what differs, and
  * @ours: our value,
  * @theirs: its value
@@ -135,7 +135,7 @@ struct ored_link {
 	u32			asks;
 	u64			answer_at;
 	u32			stuck;
-	bool			probing;
+	u32			probes;
 	u16			probe_ok;
 	const char		*differ;
 	u64			ours;
@@ -169,6 +169,8 @@ struct ored_link {
  * @sk: the socket to wake, NULL when it is closed; written under @lock, read
  *	under RCU
  * @state: enum ored_state
+ * @began: when joining began, ns
+ * @failed_at: when it failed, ns
  * @failure: why joining failed, negative errno
  * @explained: the socket has a sentence about it
  * @payload: agreed; 0 until then
@@ -213,6 +215,8 @@ struct ored_member {
 	spinlock_t		lock ____cacheline_aligned_in_smp;
 	struct sock __rcu	*sk;
 	int			state;
+	u64			began;
+	u64			failed_at;
 	int			failure;
 	bool			explained;
 	u32			payload;

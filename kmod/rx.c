@@ -269,10 +269,12 @@ static void adjust(struct ored_link *l, const struct ored_news *news, bool limit
 		ored_rate_acked(&l->rate, news->arrived, limited);
 	if (news->lost)
 		ored_rate_lost(&l->rate, news->oldest, ored_clock());
-	if (news->arrived)
+	if (news->arrived) {
 		l->stuck = 0;
-	else if (news->lost)
+		l->probes = 0;
+	} else if (news->lost) {
 		l->stuck++;
+	}
 	l->pto_at = l->inflight || news->lost ?
 		    now + (u64)ored_rate_pto(&l->rate) * NSEC_PER_USEC : U64_MAX;
 }
@@ -299,7 +301,7 @@ static bool take_ack(struct ored_rx *rx, struct ored_slot *slot, u32 stage,
 	ored_flow_acked(flow, ack, ored_rate_reorder(&l->rate), &news);
 	l->inflight -= before - flow->inflight;
 	adjust(l, &news, limited);
-	probe = l->stuck >= ORED_STUCK && l->stuck % ORED_STUCK == 0;
+	probe = news.lost && l->stuck >= ORED_STUCK;
 	spin_unlock(&l->lock);
 	ored_timer_need(rx->m, READ_ONCE(l->pto_at));
 	return probe;

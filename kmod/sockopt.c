@@ -12,6 +12,8 @@
 #include "setup.h"
 #include "tx.h"
 
+#define ORED_PEER_SIZE_MAX 256
+
 /* Reads a structure that may be shorter or longer than ours. */
 static int read_struct(struct ored_sock *osk, void *to, size_t size, sockptr_t from,
 		       size_t len)
@@ -132,9 +134,9 @@ static int check_conf(struct ored_sock *osk, const struct ored_join *conf, int n
 		err = check_sizes(osk, conf);
 	if (err)
 		return err;
-	if (conf->peer_size != sizeof(struct ored_peer))
-		return ored_sock_refuse(osk, EINVAL, "peer_size is %u, not %zu", conf->peer_size,
-					sizeof(struct ored_peer));
+	if (conf->peer_size < sizeof(struct ored_peer) || conf->peer_size > ORED_PEER_SIZE_MAX)
+		return ored_sock_refuse(osk, EINVAL, "peer_size is %u, not %zu or a little more",
+					conf->peer_size, sizeof(struct ored_peer));
 	if (name == ORED_JOIN && conf->uid)
 		return ored_sock_refuse(osk, EINVAL, "uid belongs to ORED_SETUP");
 	if (name == ORED_SETUP && conf->rank)
@@ -171,22 +173,42 @@ static int read_conf(struct ored_sock *osk, sockptr_t value, unsigned int len,
 	return 0;
 }
 
+static int read_peer(struct ored_sock *osk, sockptr_t value, u32 at, u32 size,
+		     struct ored_peer *peer)
+{
+	int zero;
+
+	if (copy_from_sockptr_offset(peer, value, at, sizeof(*peer)))
+		return ored_sock_refuse(osk, EFAULT, "the peers can't be read");
+	if (size == sizeof(*peer))
+		return 0;
+	zero = check_zeroed_sockptr(value, at + sizeof(*peer), size - sizeof(*peer));
+	if (zero < 0)
+		return ored_sock_refuse(osk, EFAULT, "the peers can't be read");
+	if (!zero)
+		return ored_sock_refuse(osk, E2BIG, "a peer has what this kernel doesn't know");
+	return 0;
+}
+
 static int read_peers(struct ored_sock *osk, sockptr_t value, unsigned int len,
 		      const struct ored_join *conf, struct ored_peer **peers)
 {
-	size_t bytes = conf->nranks * sizeof(**peers);
+	u32 bytes = conf->nranks * conf->peer_size, r;
+	int err = 0;
 
 	if (len - conf->size != bytes)
 		return ored_sock_refuse(osk, EINVAL,
-					"%u bytes follow the structure, but %u peers have %zu",
+					"%u bytes follow the structure, but %u peers have %u",
 					len - conf->size, conf->nranks, bytes);
-	*peers = kvmalloc(bytes, GFP_KERNEL_ACCOUNT);
+	*peers = kvmalloc_array(conf->nranks, sizeof(**peers), GFP_KERNEL_ACCOUNT);
 	if (!*peers)
 		return ored_sock_refuse(osk, ENOMEM, "out of memory");
-	if (!copy_from_sockptr_offset(*peers, value, conf->size, bytes))
-		return 0;
-	kvfree(*peers);
-	return ored_sock_refuse(osk, EFAULT, "the peers can't be read");
+	for (r = 0; r < conf->nranks && !err; r++)
+		err = read_peer(osk, value, conf->size + r * conf->peer_size, conf->peer_size,
+				&(*peers)[r]);
+	if (err)
+		kvfree(*peers);
+	return err;
 }
 
 static bool may_administer(struct ored_sock *osk)

@@ -62,7 +62,8 @@ bool ored_path_missed(struct ored_path *path, u16 overhead, u16 floor)
 {
 	u16 next;
 
-	if (!path->session || path->ok >= path->try)
+	/* One that has got nothing at all of us says nothing about sizes. */
+	if (!path->session || !path->ok || path->ok >= path->try)
 		return true;
 	if (path->tries < ORED_HELLO_TRIES) {
 		path->tries++;

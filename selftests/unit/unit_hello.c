@@ -90,9 +90,20 @@ TEST(path_missed__waits_for_an_answer)
 	CHECK_EQ(path.try, 8936);
 }
 
-TEST(path_missed__steps_down_and_gives_up)
+TEST(path_missed__waits_for_one_that_gets_nothing)
 {
 	struct ored_path path = { .session = 1, .try = 1440 };
+	u32 i;
+
+	/* not even short ones get through: sizes have nothing to do with it */
+	for (i = 0; i < 1000; i++)
+		CHECK(ored_path_missed(&path, OVERHEAD, 512));
+	CHECK_EQ(path.try, 1440);
+}
+
+TEST(path_missed__steps_down_and_gives_up)
+{
+	struct ored_path path = { .session = 1, .try = 1440, .ok = 24 };
 	u32 i, last = path.try, same = 0;
 
 	for (i = 0; ored_path_missed(&path, OVERHEAD, 512); i++) {
