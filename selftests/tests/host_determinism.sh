@@ -13,7 +13,7 @@ trap 'rm -rf "$work"' EXIT
 
 measure() {
 	"$here/../vm/run" --kernel "$kernel" --virtual-time --timeout 300 \
-		--log "$work/console" -- "$here/latency.py" >"$work/$1"
+		--log "$work/console" -- /usr/bin/setarch -R /usr/bin/env PYTHONHASHSEED=0 "$here/latency.py" >"$work/$1"
 }
 
 # The largest difference between two runs; fails if they don't match in form.

@@ -183,14 +183,14 @@ def test_under_loss():
 def test_one_way_silence():
     """What rank 0 sends is lost for a while, as when ARP is slow: rank 0 hears
     rank 1 meanwhile. That says nothing about sizes, so the payload stays full."""
-    with Network(2, netem="delay 1ms", offloads=False) as net:
-        net.hosts[0].netem("loss 100%")
+    with Network(2) as net:
+        net.hosts[1].drop("input", "udp dport 4741")
         with Socket(net.hosts[0]) as one, Socket(net.hosts[1]) as two:
             for rank, sock in enumerate((one, two)):
                 start_join(sock, join_value(peers_of(net), rank=rank))
-            assert not one.poll(select.POLLOUT, 4)
+            assert not one.poll(select.POLLOUT, 4), one.error()
             assert one.peers()[1].status == abi.PEER_HEARD
-            net.hosts[0].netem("delay 1ms")
+            net.hosts[1].drop_no_more()
             for sock in (one, two):
                 finish_join(sock)
                 group = sock.group()
@@ -248,8 +248,8 @@ def test_memory():
 
 
 def test_large_group():
-    """64 ranks behind one address."""
-    with Ranks([None] * 64, [peer("127.0.0.1")] * 64, bucket_max=1 << 15,
+    """32 ranks behind one address."""
+    with Ranks([None] * 32, [peer("127.0.0.1")] * 32, bucket_max=1 << 15,
                payload_max=1400) as group:
         group.allreduce(8192)
 

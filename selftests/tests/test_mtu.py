@@ -120,11 +120,7 @@ class Routed:
     def icmp(self, on):
         """Whether 'fragmentation needed' gets through."""
         if not on:
-            self.router.run("/usr/sbin/nft", "-f", "-", text="""
-                table ip hole { chain out {
-                    type filter hook output priority 0;
-                    ip protocol icmp drop;
-                } }""")
+            self.router.drop("output", "ip protocol icmp")
 
     def __enter__(self):
         return self

@@ -56,8 +56,11 @@ def test_socket_keeps_its_namespace():
     """Joined and used after the last other reference to the namespace has gone."""
     net = Network(2)
     with Ranks(net.hosts) as group:
-        net.close()
+        for host in net.hosts:
+            host.close()
+        time.sleep(1)
         group.allreduce(COUNT)
+    net.close()
 
 
 def test_deleted_with_a_group_set_up():

@@ -20,7 +20,8 @@ def check_complete(result, op, count, nranks, reduction=abi.SUM):
     everyone = (1 << nranks) - 1
     assert result.op == op
     assert result.bytes == count * 4
-    assert 0 < result.elapsed_ns < 10**10, result.elapsed_ns
+    # In UML's time travel, what only takes processor time takes none.
+    assert 0 <= result.elapsed_ns < 10**10, result.elapsed_ns
     assert list(result.contributed) == [everyone, 0, 0, 0]
     assert list(result.missing) == [0] * 4
     assert result.error == 0

@@ -69,6 +69,20 @@ class Namespace:
     def tc(self, *lines):
         self.run("/usr/sbin/tc", "-batch", "-", text="\n".join(lines) + "\n")
 
+    def drop(self, hook, match):
+        """Packets that match are dropped at that hook, silently."""
+        self.run("/usr/sbin/nft", "-f", "-", text=f"""
+            table inet hole {{
+                chain {hook} {{
+                    type filter hook {hook} priority 0;
+                    {match} drop;
+                }}
+            }}
+            """)
+
+    def drop_no_more(self):
+        self.run("/usr/sbin/nft", "delete", "table", "inet", "hole")
+
     def sysctl(self, name, value):
         with self, open("/proc/sys/" + name.replace(".", "/"), "w") as file:
             file.write(str(value))
@@ -117,6 +131,9 @@ class Network:
     """
 
     def __init__(self, count, mtu=1500, netem=None, offloads=True):
+        # All hosts share the backlog of one processor.
+        with open("/proc/sys/net/core/netdev_max_backlog", "w") as file:
+            file.write("20000")
         self.switch = Namespace(loopback=False)
         self.hosts = [Host(i) for i in range(count)]
         self.switch.ip(
@@ -178,3 +195,4 @@ def warm_up():
     """
     with Network(1, netem="delay 1ms", offloads=False) as net:
         net.switch.tc("qdisc add dev p0 root tbf rate 1gbit burst 9000 limit 9000")
+        net.switch.drop("input", "meta l4proto udp")
