@@ -101,7 +101,8 @@ static int make_room(struct ored_sock *osk)
 
 	if (!m)
 		return 0;
-	if (READ_ONCE(m->state) == ORED_STATE_JOINING)
+	/* Whoever waits still looks at it, whatever its state. */
+	if (osk->waiting || READ_ONCE(m->state) == ORED_STATE_JOINING)
 		return ored_sock_refuse(osk, EALREADY, "this socket is joining a group");
 	if (READ_ONCE(m->state) != ORED_STATE_FAILED)
 		return ored_sock_refuse(osk, EISCONN,
@@ -172,7 +173,7 @@ static int end_join(struct ored_sock *osk, struct ored_member *m, int err)
 	if (m->state == ORED_STATE_JOINED || m->state == ORED_STATE_LEFT)
 		err = 0;
 	else if (m->state == ORED_STATE_FAILED && !err)
-		err = sock_error(&osk->sk) ?: -ETIMEDOUT;
+		err = m->failure;
 	if (err) {
 		WRITE_ONCE(m->state, ORED_STATE_FAILED);
 		m->failure = err;
@@ -181,6 +182,8 @@ static int end_join(struct ored_sock *osk, struct ored_member *m, int err)
 	spin_unlock_bh(&m->lock);
 	if (!err)
 		return 0;
+	/* Returned here, it isn't for SO_ERROR any more. */
+	sock_error(&osk->sk);
 	/* Some may have joined; let them not wait for us. */
 	ored_leave_final(m);
 	ored_sock_explain(osk, m);
@@ -218,14 +221,18 @@ int ored_sock_join(struct socket *sock, const struct ored_join *conf,
 	mutex_lock(&osk->conf_mutex);
 	err = start_join(osk, conf, peers);
 	m = rcu_dereference_protected(osk->m, lockdep_is_held(&osk->conf_mutex));
+	if (!err && sock->file && sock->file->f_flags & O_NONBLOCK &&
+	    READ_ONCE(m->state) == ORED_STATE_JOINING)
+		err = ored_sock_refuse(osk, EINPROGRESS, "joining goes on: wait for POLLOUT");
+	osk->waiting |= !err;
 	mutex_unlock(&osk->conf_mutex);
 	if (err)
 		return err;
-	if (sock->file && sock->file->f_flags & O_NONBLOCK) {
-		if (READ_ONCE(m->state) == ORED_STATE_JOINING)
-			return ored_sock_refuse(osk, EINPROGRESS, "joining goes on: wait for POLLOUT");
-	}
-	return wait_join(osk, m);
+	err = wait_join(osk, m);
+	mutex_lock(&osk->conf_mutex);
+	osk->waiting = false;
+	mutex_unlock(&osk->conf_mutex);
+	return err;
 }
 
 static int ored_bind(struct socket *sock, struct sockaddr *uaddr, int len)

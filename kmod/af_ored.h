@@ -18,6 +18,7 @@
  * @conf_mutex: options, joining, leaving
  * @m: the membership; set under @conf_mutex, read under RCU; once joined it
  *	stays until the socket is released
+ * @waiting: somebody waits for the membership to join; under @conf_mutex
  * @op: parameters of ops without their own; under @conf_mutex
  * @results: recv() attaches ORED_RESULT
  * @result_of: op that ORED_RESULT_OF reads, ORED_NO_OP: the last; under @say
@@ -32,6 +33,7 @@ struct ored_sock {
 	struct mutex		recv_mutex;	/* one recv() */
 	struct mutex		conf_mutex;	/* options, joining */
 	struct ored_member __rcu *m;
+	bool			waiting;
 	struct ored_op		op;
 	bool			results;
 	spinlock_t		say;	/* what follows */

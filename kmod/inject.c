@@ -5,6 +5,7 @@
 #include <linux/prandom.h>
 #include <linux/random.h>
 #include <linux/skbuff.h>
+#include <linux/udp.h>
 
 #include "core/wire.h"
 #include "inject.h"

@@ -11,6 +11,7 @@
 
 #include "err.h"
 #include "join.h"
+#include "leave.h"
 #include "timer.h"
 #include "tx.h"
 
@@ -126,6 +127,9 @@ static void limit_by_route(struct ored_link *l)
 	struct ored_route route;
 	u32 payload;
 
+	/* What has got through is told to others: it stands. */
+	if (READ_ONCE(l->path->ok) >= READ_ONCE(l->path->try))
+		return;
 	local_bh_disable();
 	if (!ored_route_get(l, &route)) {
 		payload = ored_route_payload(l->m, route.dst);
@@ -151,8 +155,10 @@ static bool hello_round(struct ored_member *m)
 			fail(m, -EMSGSIZE);
 		busy |= l->path->session && l->path->ok < l->path->try;
 		spin_unlock_bh(&m->lock);
-		if (!fits)
+		if (!fits) {
+			ored_leave_final(m);
 			break;
+		}
 		if (!l->path->session || !l->path->final || l->path->ok < l->path->try)
 			greet(l);
 	}
@@ -174,6 +180,7 @@ u64 ored_join_tick(struct ored_member *m, u64 now)
 		spin_lock_bh(&m->lock);
 		fail(m, -ETIMEDOUT);
 		spin_unlock_bh(&m->lock);
+		ored_leave_final(m);
 		return U64_MAX;
 	}
 	if (m->hello_at <= now) {
@@ -260,8 +267,9 @@ static void hear(struct ored_link *l, const struct ored_packet *pkt,
 	u16 limit;
 
 	spin_lock_bh(&m->lock);
-	if (m->state != ORED_STATE_JOINING && l->path->session != hello->session) {
-		/* It has started again; this run goes on without it. */
+	if (m->state == ORED_STATE_FAILED ||
+	    (m->state != ORED_STATE_JOINING && l->path->session != hello->session)) {
+		/* It has started again, or we have failed: no run has both of us. */
 		spin_unlock_bh(&m->lock);
 		ored_count(m->stats, ORED_CNT_BAD_CONTROL);
 		return;
@@ -270,8 +278,7 @@ static void hear(struct ored_link *l, const struct ored_packet *pkt,
 	first = l->path->session != hello->session;
 	spin_lock(&l->lock);
 	news = ored_path_heard(l->path, hello, pkt->flags & ORED_F_FINAL);
-	l->heard = ored_clock();
-	l->ever = true;
+	l->heard = ktime_get_ns();
 	if (l->status == ORED_PEER_UNKNOWN)
 		WRITE_ONCE(l->status, ORED_PEER_HEARD);
 	spin_unlock(&l->lock);
@@ -354,6 +361,27 @@ void ored_join_rx(struct ored_net *on, const struct ored_packet *pkt,
 }
 
 /**
+ * ored_join_bye() - a peer says BYE while this rank still joins
+ * @l: the peer; no lock held
+ *
+ * Its own joining has failed: it must be heard anew.
+ */
+void ored_join_bye(struct ored_link *l)
+{
+	struct ored_member *m = l->m;
+
+	spin_lock_bh(&m->lock);
+	spin_lock(&l->lock);
+	if (m->state == ORED_STATE_JOINING) {
+		l->path->session = 0;
+		l->path->ok = 0;
+		l->path->final = false;
+	}
+	spin_unlock(&l->lock);
+	spin_unlock_bh(&m->lock);
+}
+
+/**
  * ored_join_probe() - measures a path again
  * @l: the peer; no lock held
  *
@@ -400,7 +428,7 @@ static bool to_blame(const struct ored_link *l, int err)
 	case -EMSGSIZE:
 		return l->path->session && l->path->ok < l->path->try;
 	default:
-		return !l->path->session;
+		return !l->heard;
 	}
 }
 

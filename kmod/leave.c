@@ -41,7 +41,8 @@ void ored_leave(struct ored_member *m)
 	if (was_in) {
 		WRITE_ONCE(m->state, ORED_STATE_LEFT);
 		m->want_left = m->posted;
-		m->deadline = U64_MAX;
+		if (rcu_access_pointer(m->sk))
+			m->deadline = U64_MAX;
 	}
 	spin_unlock_bh(&m->lock);
 	if (!was_in)
@@ -60,8 +61,11 @@ void ored_leave(struct ored_member *m)
  */
 void ored_leave_orphan(struct ored_member *m)
 {
+	bool joined;
 	u64 op;
 
+	/* As soon as the socket is gone the timer may have it killed. */
+	rcu_read_lock();
 	spin_lock_bh(&m->lock);
 	RCU_INIT_POINTER(m->sk, NULL);
 	for (op = m->retained; op < m->posted; op++) {
@@ -70,18 +74,17 @@ void ored_leave_orphan(struct ored_member *m)
 		slot->delivered = true;
 		ored_slot_try_release(slot);
 	}
-	spin_unlock_bh(&m->lock);
-
-	if (READ_ONCE(m->state) != ORED_STATE_JOINED &&
-	    READ_ONCE(m->state) != ORED_STATE_LEFT) {
-		ored_member_kill(m);
-		return;
-	}
-	ored_leave(m);
-	spin_lock_bh(&m->lock);
 	m->deadline = ktime_get_ns() + ORED_LINGER_NS;
+	joined = m->state == ORED_STATE_JOINED || m->state == ORED_STATE_LEFT;
 	spin_unlock_bh(&m->lock);
-	ored_timer_need(m, ktime_get_ns() + NSEC_PER_MSEC);
+	if (joined) {
+		ored_leave(m);
+		ored_timer_need(m, ktime_get_ns() + NSEC_PER_MSEC);
+	}
+	rcu_read_unlock();
+	/* One that hasn't joined has nobody to serve, and no timer kills it. */
+	if (!joined)
+		ored_member_kill(m);
 }
 
 /**
@@ -172,6 +175,7 @@ void ored_leave_heard(struct ored_link *l, const struct ored_packet *pkt)
 	spin_unlock(&l->lock);
 	ored_op_peer_left(m, l);
 	spin_unlock_bh(&m->lock);
+	ored_op_tell_failures(m);
 	if (pkt->flags & ORED_F_REQUEST)
 		ored_send_mark(l, ORED_F_FINAL);
 	if (READ_ONCE(m->state) == ORED_STATE_LEFT)

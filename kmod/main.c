@@ -8,6 +8,7 @@
 #include "af_ored.h"
 #include "core/wire.h"
 #include "net.h"
+#include "selftest/selftest.h"
 
 static int family = ORED_FAMILY_DEFAULT;
 module_param(family, int, 0444);
@@ -47,6 +48,9 @@ static int __init ored_init(void)
 	int err;
 
 	check_abi();
+	err = ored_selftest_run();
+	if (err)
+		return err;
 	ored_wq = alloc_workqueue("ored", WQ_UNBOUND, 0);
 	if (!ored_wq)
 		return -ENOMEM;

@@ -193,14 +193,16 @@ static void free_work(struct work_struct *work)
 
 	/* The timer is stopped, so it can't be queued again. */
 	cancel_work_sync(&m->drained);
+	ored_slots_free(m);
+	for (r = 0; m->links && r < m->nranks; r++)
+		dst_cache_destroy(&m->links[r].dst);
 	if (m->udp) {
 		mutex_lock(&m->on->lock);
 		ored_udp_put(m->on, m->udp);
 		mutex_unlock(&m->on->lock);
 	}
-	ored_slots_free(m);
-	for (r = 0; m->links && r < m->nranks; r++)
-		dst_cache_destroy(&m->links[r].dst);
+	/* Routes and the outer socket hold none, so this is the last. */
+	put_net(m->on->net);
 	kvfree(m->links);
 	kvfree(m->joining.path);
 	free_percpu(m->stats);
@@ -237,12 +239,7 @@ static int fill(struct ored_member *m, const struct ored_peer *peers, char *why)
 		return ored_refuse(why, -err, "the outer UDP socket can't be had (error %d)", -err);
 	}
 	bound_payload(m);
-	err = ored_slots_alloc(m);
-	if (err == -ENOMEM)
-		return ored_refuse(why, ENOMEM,
-				   "no memory for %u slots of %llu bytes, three times each: take a smaller bucket_max or depth",
-				   m->nslots, (u64)m->conf.bucket_max);
-	return err;
+	return ored_slots_alloc(m, why);
 }
 
 /**
@@ -266,6 +263,7 @@ struct ored_member *ored_member_new(struct ored_net *on, const struct ored_join 
 	if (!m)
 		return ERR_PTR(-ENOMEM);
 	m->on = on;
+	get_net(on->net);
 	m->conf = *conf;
 	m->rank = conf->rank;
 	m->nranks = conf->nranks;
@@ -289,6 +287,28 @@ struct ored_member *ored_member_new(struct ored_net *on, const struct ored_join 
 	return m;
 }
 
+/* Nobody finds it any more. Return: false if that was so already. */
+static bool unlink(struct ored_member *m)
+{
+	lockdep_assert_held(&m->on->lock);
+	if (hlist_unhashed(&m->hash))
+		return false;
+	hlist_del_init_rcu(&m->hash);
+	list_del_rcu(&m->list);
+	return true;
+}
+
+static void bury(struct ored_member *m)
+{
+	ored_leave_final(m);
+	ored_timer_stop(m);
+	queue_rcu_work(ored_wq, &m->free);
+}
+
+/*
+ * Is there a membership of the same rank already? One without a socket gives
+ * way, or its HELLOs would be taken for ours.
+ */
 static bool taken(struct ored_net *on, const struct ored_member *m, struct ored_member **old)
 {
 	struct ored_member *other;
@@ -297,11 +317,10 @@ static bool taken(struct ored_net *on, const struct ored_member *m, struct ored_
 	*old = NULL;
 	list_for_each_entry(other, &on->members, list) {
 		if (other->conf.group != m->conf.group || other->conf.epoch != m->conf.epoch ||
-		    other->rank != m->rank || other->family != m->family)
+		    other->rank != m->rank)
 			continue;
-		if (rcu_access_pointer(other->sk))
-			return true;
 		*old = other;
+		return rcu_access_pointer(other->sk);
 	}
 	return false;
 }
@@ -340,35 +359,22 @@ int ored_member_start(struct ored_member *m, struct sock *sk, char *why)
 		free_work(&m->free.work);
 		return -EADDRINUSE;
 	}
+	if (old)
+		unlink(old);
 	publish(on, m);
 	mutex_unlock(&on->lock);
+	if (old)
+		bury(old);
 	ored_join_start(m);
 	return 0;
-}
-
-/* Nobody finds it any more. Return: false if that was so already. */
-static bool unlink(struct ored_member *m)
-{
-	lockdep_assert_held(&m->on->lock);
-	if (hlist_unhashed(&m->hash))
-		return false;
-	hlist_del_init_rcu(&m->hash);
-	list_del_rcu(&m->list);
-	return true;
-}
-
-static void bury(struct ored_member *m)
-{
-	ored_leave_final(m);
-	ored_timer_stop(m);
-	queue_rcu_work(ored_wq, &m->free);
 }
 
 /**
  * ored_member_kill() - ends a membership; it frees itself later
  * @m: the caller's use of it ends here; process context
  *
- * A worker and the end of the namespace may both try; one does it.
+ * A worker, a new membership of the same rank and the end of the module may all
+ * try; one does it.
  */
 void ored_member_kill(struct ored_member *m)
 {
@@ -384,7 +390,8 @@ void ored_member_kill(struct ored_member *m)
 
 /**
  * ored_member_kill_all() - ends what closed sockets have left behind
- * @on: a namespace that ends; no socket of it is open
+ * @on: a namespace; no socket of it is open. Memberships hold their namespace, so
+ *	there are some only when the module goes
  *
  * When it returns, all memberships are freed and all outer sockets closed.
  */

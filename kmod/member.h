@@ -87,8 +87,7 @@ struct ored_addr {
  * @left_at: with ORED_PEER_LEFT: first op it doesn't take part in
  * @gone: it serves nothing any more
  * @bye_known: it knows that we are leaving
- * @heard: clock when it was last heard
- * @ever: @heard is set
+ * @heard: when it was last heard, ns; 0: never
  * @rate: window and round trip
  * @inflight: packets in flight, all flows
  * @unasked: packets sent since an ACK was asked for
@@ -124,8 +123,7 @@ struct ored_link {
 	u64			left_at;
 	bool			gone;
 	bool			bye_known;
-	bool			ever;
-	u32			heard;
+	u64			heard;
 	struct ored_rate	rate;
 	u32			inflight;
 	u32			unasked;
@@ -164,6 +162,8 @@ struct ored_link {
  * @links: by rank; the own one only holds the own address
  * @slots: @nslots of them
  * @memory: bytes allocated
+ * @user: who is charged for them, NULL: nobody
+ * @charged: pages
  * @stats: counters
  * @lock: see "Locking"
  * @sk: the socket to wake, NULL when it is closed; written under @lock, read
@@ -179,7 +179,7 @@ struct ored_link {
  * @received: ops whose result recv() has taken
  * @retained: all slots of ops below it have been reset
  * @want_left: peers that have left fewer ops are asked until they have
- * @disagreed: an op has failed by a mismatch that some peer may not know of
+ * @failed_ops: an op has failed, and some peer may not know
  * @tell_at: when to tell them again, ns
  * @tell_gap: until the time after that, ns
  * @joining: what HELLO has told
@@ -189,6 +189,7 @@ struct ored_link {
  * @timer_lock: protects @timer_at and @dead
  * @timer: the only one
  * @timer_at: when it fires, ns; U64_MAX: it doesn't
+ * @pump_again: there was more to send than one call may
  * @dead: the timer may not be started any more
  * @drained: work that kills a membership that has nothing left to do
  * @free: work that frees it
@@ -209,6 +210,8 @@ struct ored_member {
 	struct ored_link	*links;
 	struct ored_slot	*slots;
 	u64			memory;
+	struct user_struct	*user;
+	unsigned long		charged;
 	struct ored_stats __percpu *stats;
 
 	/* What follows, up to @timer_lock, and the states of slots */
@@ -225,7 +228,7 @@ struct ored_member {
 	u64			received;
 	u64			retained;
 	u64			want_left;
-	bool			disagreed;
+	bool			failed_ops;
 	u64			tell_at;
 	u64			tell_gap;
 	struct ored_joining	joining;
@@ -236,6 +239,7 @@ struct ored_member {
 	spinlock_t		timer_lock;	/* @timer_at, @dead */
 	struct hrtimer		timer;
 	u64			timer_at;
+	bool			pump_again;
 	bool			dead;
 	struct work_struct	drained;
 	struct rcu_work		free;

@@ -23,7 +23,8 @@ static bool slot_is_free(const struct ored_member *m)
 	u64 posted = READ_ONCE(m->posted);
 
 	return posted - READ_ONCE(m->received) < m->conf.depth &&
-	       posted < READ_ONCE(m->retained) + m->nslots;
+	       /* Pairs with the release in reset_if_empty(): the slot is open. */
+	       posted < smp_load_acquire(&m->retained) + m->nslots;
 }
 
 /*
@@ -175,7 +176,8 @@ static int post(struct ored_sock *osk, struct ored_member *m, const struct ored_
 	slot = ored_slot_of(m, m->posted);
 	if (!copy_from_iter_full(slot->in, len, &msg->msg_iter))
 		return ored_sock_refuse(osk, EFAULT, "the bucket can't be read");
-	ored_op_post(slot, &params);
+	if (ored_op_post(slot, &params))
+		return ored_sock_refuse(osk, EPIPE, "this socket has left its group");
 	return 0;
 }
 
@@ -235,7 +237,7 @@ static int op_error(struct ored_sock *osk, const struct ored_result *result)
 					(u64)result->value[0], (u64)result->value[1]);
 	case ECONNRESET:
 		return ored_sock_refuse(osk, ECONNRESET,
-					"op %llu: rank %u has left the group without posting it",
+					"op %llu: rank %u has left the group and gives nothing more to it",
 					(u64)result->op, result->rank[0]);
 	default:
 		return ored_sock_refuse(osk, result->error, "op %llu has failed", (u64)result->op);

@@ -135,29 +135,49 @@ void ored_op_finish(struct ored_slot *slot, int error)
 	spin_unlock_bh(&slot->m->lock);
 }
 
-/* A peer that has left takes part in no op from its left_at on. */
-static struct ored_link *who_left(struct ored_member *m, u64 op)
+/* Does a peer still owe us something of an op? */
+static bool owes(struct ored_slot *slot, struct ored_link *l)
+{
+	struct ored_slot_peer *peer = &slot->peer[l->rank];
+	bool all;
+
+	spin_lock(&l->lock);
+	all = ored_chunkmap_complete(&peer->rx[ORED_SCATTER]) &&
+	      ored_chunkmap_complete(&peer->rx[ORED_GATHER]);
+	spin_unlock(&l->lock);
+	return !all;
+}
+
+/*
+ * A peer that has left takes part in no op from its left_at on; one that is gone
+ * gives nothing more of those before it either.
+ */
+static struct ored_link *who_left(struct ored_slot *slot, u64 op)
 {
 	struct ored_link *l;
 
-	ored_for_each_link(m, l) {
-		if (READ_ONCE(l->gone) && READ_ONCE(l->left) <= op)
-			return l;
+	lockdep_assert_held(&slot->m->lock);
+	ored_for_each_link(slot->m, l) {
 		if (READ_ONCE(l->status) == ORED_PEER_LEFT && READ_ONCE(l->left_at) <= op)
+			return l;
+		if (READ_ONCE(l->gone) && owes(slot, l))
 			return l;
 	}
 	return NULL;
 }
 
-static void fail_mismatch(struct ored_slot *slot, const struct ored_mismatch *mm)
+/* Fails a posted op, unless it has ended. */
+static void fail(struct ored_slot *slot, const struct ored_failure *failure)
 {
 	struct ored_member *m = slot->m;
 
 	lockdep_assert_held(&m->lock);
-	if (!slot->mismatch.field)
-		slot->mismatch = *mm;
-	m->disagreed = true;
-	finish(slot, -EPROTO);
+	if (slot->state != ORED_SLOT_POSTED)
+		return;
+	if (!slot->failure.field)
+		slot->failure = *failure;
+	m->failed_ops = true;
+	finish(slot, slot->failure.field == ORED_FAILURE_LEFT ? -ECONNRESET : -EPROTO);
 }
 
 static void start_flows(struct ored_slot *slot)
@@ -181,33 +201,54 @@ static void start_flows(struct ored_slot *slot)
 	}
 }
 
-/* Makes the op official. Return: whether it runs, or else has failed already. */
-static bool publish(struct ored_slot *slot, const struct ored_params *params, u32 known_by)
+/* Is there a reason why an op that is about to be posted must fail? */
+static bool doomed(struct ored_slot *slot, const struct ored_params *params, u32 known_by,
+		   struct ored_failure *failure)
+{
+	struct ored_link *left = who_left(slot, slot->op);
+
+	*failure = slot->failure;
+	if (failure->field)
+		return true;
+	failure->rank[0] = slot->m->rank;
+	failure->rank[1] = known_by;
+	failure->field = ored_params_differ(params, &slot->params, failure->value);
+	if (failure->field)
+		return true;
+	if (!left)
+		return false;
+	*failure = (struct ored_failure){ .field = ORED_FAILURE_LEFT, .rank = { left->rank } };
+	return true;
+}
+
+/*
+ * Makes the op official, and fails it at once if it must. Nothing of one that
+ * fails goes out: its error is set before its state.
+ */
+static int publish(struct ored_slot *slot, const struct ored_params *params, u32 known_by)
 {
 	struct ored_member *m = slot->m;
-	struct ored_mismatch mm = { .rank = { m->rank, known_by } };
-	struct ored_link *left;
-	bool runs;
+	struct ored_failure failure;
+	bool fails;
 
 	spin_lock_bh(&m->lock);
+	if (m->state != ORED_STATE_JOINED) {
+		spin_unlock_bh(&m->lock);
+		return -EPIPE;
+	}
 	slot->posted_ns = ktime_get_ns();
 	slot->mine = *params;
-	/* Pairs with the acquire in ored_op_sends(): the flows are started. */
+	fails = doomed(slot, params, known_by, &failure);
+	WRITE_ONCE(slot->error, fails ? -EPROTO : 0);
+	/* Pairs with the acquire in ored_op_sends(): flows and error are set. */
 	smp_store_release(&slot->state, ORED_SLOT_POSTED);
 	WRITE_ONCE(m->posted, slot->op + 1);
-	left = who_left(m, slot->op);
-	mm.field = ored_params_differ(params, &slot->params, mm.value);
-	if (slot->mismatch.field || mm.field) {
-		fail_mismatch(slot, &mm);
-	} else if (left) {
-		slot->who = left->rank;
-		finish(slot, -ECONNRESET);
-	}
-	runs = slot->state == ORED_SLOT_POSTED;
+	if (fails)
+		fail(slot, &failure);
 	spin_unlock_bh(&m->lock);
-	if (slot->error == -EPROTO)
-		ored_op_tell_mismatches(m);
-	return runs;
+	if (fails)
+		ored_op_tell_failures(m);
+	return 0;
 }
 
 /**
@@ -216,19 +257,24 @@ static bool publish(struct ored_slot *slot, const struct ored_params *params, u3
  * @params: what the op is
  *
  * Process context. Sends what can be sent at once.
+ *
+ * Return: 0, also for an op that has failed already; -EPIPE: the group has been
+ * left meanwhile, and nothing is posted
  */
-void ored_op_post(struct ored_slot *slot, const struct ored_params *params)
+int ored_op_post(struct ored_slot *slot, const struct ored_params *params)
 {
 	struct ored_member *m = slot->m;
-	u64 op = slot->op;
 	u32 known_by, chunk;
+	int err = -EPIPE;
 
-	if (WARN_ON_ONCE(!ored_slot_enter(slot, op)))
-		return;
+	/* Only whoever posts can move it on from where it is. */
+	if (WARN_ON_ONCE(!ored_slot_enter(slot, slot->op)))
+		return err;
 	known_by = ored_slot_know(slot, params, m->rank);
 	atomic_set(&slot->remaining, slot->map.chunks);
 	start_flows(slot);
-	if (publish(slot, params, known_by)) {
+	err = publish(slot, params, known_by);
+	if (!err && !READ_ONCE(slot->error)) {
 		ored_pump(m);
 		for (chunk = 0; chunk < ored_map_count(&slot->map, m->rank); chunk++) {
 			ored_op_contribution(slot, chunk);
@@ -237,27 +283,32 @@ void ored_op_post(struct ored_slot *slot, const struct ored_params *params)
 	}
 	ored_slot_leave(slot);
 	ored_pump(m);
+	return err;
 }
 
 /**
- * ored_op_mismatch() - two ranks disagree about an op
+ * ored_op_fail() - somebody knows why an op can't succeed
  * @slot: the op's, entered; no lock held
  * @op: the op
- * @mm: who and about what
+ * @failure: why
  *
  * An op that isn't posted here yet will fail when it is.
  */
-void ored_op_mismatch(struct ored_slot *slot, u64 op, const struct ored_mismatch *mm)
+void ored_op_fail(struct ored_slot *slot, u64 op, const struct ored_failure *failure)
 {
 	struct ored_member *m = slot->m;
+	bool failed = false;
 
 	spin_lock_bh(&m->lock);
-	if (slot->op == op && slot->state == ORED_SLOT_POSTED)
-		fail_mismatch(slot, mm);
-	else if (slot->op == op && slot->state == ORED_SLOT_OPEN && !slot->mismatch.field)
-		slot->mismatch = *mm;
+	if (slot->op == op && slot->state == ORED_SLOT_POSTED) {
+		fail(slot, failure);
+		failed = true;
+	} else if (slot->op == op && slot->state == ORED_SLOT_OPEN && !slot->failure.field) {
+		slot->failure = *failure;
+	}
 	spin_unlock_bh(&m->lock);
-	ored_op_tell_mismatches(m);
+	if (failed)
+		ored_op_tell_failures(m);
 }
 
 /**
@@ -267,16 +318,15 @@ void ored_op_mismatch(struct ored_slot *slot, u64 op, const struct ored_mismatch
  */
 void ored_op_peer_left(struct ored_member *m, struct ored_link *l)
 {
+	struct ored_failure failure = { .field = ORED_FAILURE_LEFT, .rank = { l->rank } };
 	u64 op;
 
 	lockdep_assert_held(&m->lock);
 	for (op = m->finished; op < m->posted; op++) {
 		struct ored_slot *slot = ored_slot_of(m, op);
 
-		if (slot->state == ORED_SLOT_POSTED && who_left(m, op)) {
-			slot->who = l->rank;
-			finish(slot, -ECONNRESET);
-		}
+		if (slot->state == ORED_SLOT_POSTED && who_left(slot, op))
+			fail(slot, &failure);
 	}
 	for (op = m->retained; op < m->posted; op++)
 		ored_slot_try_release(ored_slot_of(m, op));
@@ -353,24 +403,24 @@ void ored_op_result(const struct ored_slot *slot, struct ored_result *result)
 	result->kind = ored_params_kind(slot->mine.word);
 	result->mode = ored_params_mode(slot->mine.word);
 	if (slot->error == -EPROTO) {
-		result->field = slot->mismatch.field;
-		result->rank[0] = slot->mismatch.rank[0];
-		result->rank[1] = slot->mismatch.rank[1];
-		result->value[0] = slot->mismatch.value[0];
-		result->value[1] = slot->mismatch.value[1];
+		result->field = slot->failure.field;
+		result->rank[0] = slot->failure.rank[0];
+		result->rank[1] = slot->failure.rank[1];
+		result->value[0] = slot->failure.value[0];
+		result->value[1] = slot->failure.value[1];
 	} else if (slot->error) {
-		result->rank[0] = slot->who;
+		result->rank[0] = slot->failure.rank[0];
 	}
 	result->duplicates = atomic64_read(&slot->duplicates);
 	result->resent = atomic64_read(&slot->resent);
 }
 
 /* Tells a peer of the failed ops that it hasn't left. Return: whether any. */
-static bool tell_mismatch(struct ored_link *l)
+static bool tell_failure(struct ored_link *l)
 {
 	struct ored_member *m = l->m;
 	u64 op, end = READ_ONCE(m->posted);
-	struct ored_mismatch mm;
+	struct ored_failure failure;
 	bool told = false;
 
 	for (op = max(READ_ONCE(m->retained), READ_ONCE(l->left)); op < end; op++) {
@@ -379,39 +429,54 @@ static bool tell_mismatch(struct ored_link *l)
 
 		spin_lock_bh(&m->lock);
 		tell = slot->op == op && slot->state == ORED_SLOT_FINISHED &&
-		       slot->error == -EPROTO && ored_link_needs(l, op);
-		mm = slot->mismatch;
+		       slot->error && ored_link_needs(l, op);
+		failure = slot->failure;
 		spin_unlock_bh(&m->lock);
 		if (tell)
-			ored_send_mismatch(l, op, &mm);
+			ored_send_failure(l, op, &failure);
 		told |= tell;
 	}
 	return told;
 }
 
+/*
+ * Takes over the telling. Several may be at it, and the last to end must not put
+ * back what an earlier look has found: a time to tell again that nobody sees to
+ * would have the timer fire for ever.
+ */
+static bool claim_failures(struct ored_member *m)
+{
+	bool failed;
+
+	spin_lock_bh(&m->lock);
+	failed = m->failed_ops;
+	m->failed_ops = false;
+	m->tell_at = U64_MAX;
+	spin_unlock_bh(&m->lock);
+	return failed;
+}
+
 /**
- * ored_op_tell_mismatches() - tells all peers of ops that failed by a mismatch
+ * ored_op_tell_failures() - tells all peers of ops that have failed here
  * @m: the membership; no lock held
  *
  * Again and again, ever more slowly, until each has left those ops, since the
  * telling can be lost: the timer calls it too.
  */
-void ored_op_tell_mismatches(struct ored_member *m)
+void ored_op_tell_failures(struct ored_member *m)
 {
 	struct ored_link *l;
 	bool again = false;
 
-	if (!READ_ONCE(m->disagreed))
+	if (!claim_failures(m))
 		return;
 	ored_for_each_link(m, l)
-		again |= tell_mismatch(l);
+		again |= tell_failure(l);
 	spin_lock_bh(&m->lock);
-	m->tell_gap = min_t(u64, 2 * m->tell_gap, NSEC_PER_SEC);
-	if (!again) {
-		m->disagreed = false;
-		m->tell_gap = ORED_TELL_FIRST_NS;
-	}
-	m->tell_at = again ? ktime_get_ns() + m->tell_gap : U64_MAX;
+	m->failed_ops |= again;
+	m->tell_gap = again ? min_t(u64, 2 * m->tell_gap, NSEC_PER_SEC) : ORED_TELL_FIRST_NS;
+	if (again)
+		m->tell_at = ktime_get_ns() + m->tell_gap;
 	spin_unlock_bh(&m->lock);
 	ored_timer_need(m, READ_ONCE(m->tell_at));
 }

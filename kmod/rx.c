@@ -100,13 +100,21 @@ static void heard(struct ored_rx *rx)
 	struct ored_link *l = rx->l;
 	u64 left = ored_extend16(READ_ONCE(l->left), rx->pkt.left);
 	u64 posted = ored_extend16(READ_ONCE(l->posted), rx->pkt.posted);
+	bool retry;
 
 	spin_lock(&l->lock);
-	l->heard = ored_clock();
-	l->ever = true;
+	l->heard = ktime_get_ns();
+	/* It moves on: a slot that it lacked may be open now. */
+	retry = posted > l->posted && l->rate.backoff && l->inflight;
 	if (posted > l->posted)
 		l->posted = posted;
+	if (retry) {
+		l->rate.backoff = 0;
+		l->pto_at = l->heard;
+	}
 	spin_unlock(&l->lock);
+	if (retry)
+		ored_timer_need(m, l->heard);
 	if (left <= READ_ONCE(l->left))
 		return;
 	spin_lock(&m->lock);
@@ -154,7 +162,7 @@ static struct ored_slot *enter(struct ored_rx *rx, u64 *op)
 /* Sees to it that a packet's parameters are the op's. */
 static bool agrees(struct ored_rx *rx, struct ored_slot *slot, u64 op)
 {
-	struct ored_mismatch mm = {};
+	struct ored_failure mm = {};
 	u32 by;
 
 	if (!rx->pkt.params.bytes || rx->pkt.params.bytes > rx->m->conf.bucket_max) {
@@ -168,7 +176,7 @@ static bool agrees(struct ored_rx *rx, struct ored_slot *slot, u64 op)
 	mm.field = ored_params_differ(&slot->params, &rx->pkt.params, mm.value);
 	mm.rank[0] = by;
 	mm.rank[1] = rx->l->rank;
-	ored_op_mismatch(slot, op, &mm);
+	ored_op_fail(slot, op, &mm);
 	return false;
 }
 
@@ -261,7 +269,7 @@ static void rx_data(struct ored_rx *rx, u32 stage)
 }
 
 /* What an ACK means for the window; under the link's lock. */
-static void adjust(struct ored_link *l, const struct ored_news *news, bool limited)
+static void adjust(struct ored_link *l, const struct ored_news *news, bool limited, bool oldest)
 {
 	u64 now = ktime_get_ns();
 
@@ -275,17 +283,20 @@ static void adjust(struct ored_link *l, const struct ored_news *news, bool limit
 	} else if (news->lost) {
 		l->stuck++;
 	}
-	l->pto_at = l->inflight || news->lost ?
-		    now + (u64)ored_rate_pto(&l->rate) * NSEC_PER_USEC : U64_MAX;
+	if (!l->inflight && !news->lost)
+		l->pto_at = U64_MAX;
+	else if (oldest || l->pto_at == U64_MAX)
+		l->pto_at = now + (u64)ored_rate_pto(&l->rate) * NSEC_PER_USEC;
 }
 
-static bool take_ack(struct ored_rx *rx, struct ored_slot *slot, u32 stage,
+static bool take_ack(struct ored_rx *rx, struct ored_slot *slot, u64 op, u32 stage,
 		     const struct ored_ack *ack)
 {
+	struct ored_member *m = rx->m;
 	struct ored_link *l = rx->l;
 	struct ored_flow *flow = &slot->peer[l->rank].tx[stage];
 	struct ored_news news;
-	bool limited, probe;
+	bool limited, oldest, probe;
 	u32 before, sample = ored_clock() - ack->echo;
 
 	spin_lock(&l->lock);
@@ -300,7 +311,9 @@ static bool take_ack(struct ored_rx *rx, struct ored_slot *slot, u32 stage,
 	before = flow->inflight;
 	ored_flow_acked(flow, ack, ored_rate_reorder(&l->rate), &news);
 	l->inflight -= before - flow->inflight;
-	adjust(l, &news, limited);
+	/* News of younger ops must not put off the question about this one. */
+	oldest = op <= max(READ_ONCE(m->retained), l->left);
+	adjust(l, &news, limited, oldest);
 	probe = news.lost && l->stuck >= ORED_STUCK;
 	spin_unlock(&l->lock);
 	ored_timer_need(rx->m, READ_ONCE(l->pto_at));
@@ -336,7 +349,7 @@ static void rx_ack(struct ored_rx *rx)
 	if (ored_slot_enter(slot, op)) {
 		/* Pairs with the release in publish(): the flows are started. */
 		if (smp_load_acquire(&slot->state) != ORED_SLOT_OPEN)
-			probe = take_ack(rx, slot, stage, &ack);
+			probe = take_ack(rx, slot, op, stage, &ack);
 		ored_slot_leave(slot);
 	}
 	if (probe)
@@ -372,16 +385,16 @@ static void rx_mark(struct ored_rx *rx)
 		ored_timer_need(rx->m, ktime_get_ns());
 }
 
-static void rx_mismatch(struct ored_rx *rx)
+static void rx_failure(struct ored_rx *rx)
 {
 	u8 buffer[ORED_CONTENT_MAX];
-	struct ored_mismatch mm;
+	struct ored_failure mm;
 	struct ored_slot *slot;
 	const void *data;
 	u64 op;
 
 	data = content(rx, buffer);
-	if (!data || ored_mismatch_parse(data, rx->len, &mm) ||
+	if (!data || ored_failure_parse(data, rx->len, &mm) ||
 	    mm.rank[0] >= rx->m->nranks || mm.rank[1] >= rx->m->nranks) {
 		drop(rx, ORED_CNT_BAD_CONTROL);
 		return;
@@ -389,7 +402,7 @@ static void rx_mismatch(struct ored_rx *rx)
 	slot = enter(rx, &op);
 	if (!slot)
 		return;
-	ored_op_mismatch(slot, op, &mm);
+	ored_op_fail(slot, op, &mm);
 	ored_slot_leave(slot);
 	answer(rx->l);
 }
@@ -431,6 +444,10 @@ static bool identify(struct ored_rx *rx)
 		return false;
 	}
 	rx->l = &m->links[rx->pkt.src];
+	if (READ_ONCE(m->state) == ORED_STATE_JOINING && rx->pkt.type == ORED_T_BYE) {
+		ored_join_bye(rx->l);
+		return false;
+	}
 	/* Without the payload no chunk has a place; it comes again. */
 	if (smp_load_acquire(&m->state) != ORED_STATE_JOINED && m->state != ORED_STATE_LEFT) {
 		drop(rx, ORED_CNT_AHEAD);
@@ -467,15 +484,14 @@ static void dispatch(struct ored_rx *rx)
 	case ORED_T_BYE:
 		ored_leave_heard(rx->l, &rx->pkt);
 		break;
-	case ORED_T_MISMATCH:
-		rx_mismatch(rx);
+	case ORED_T_FAILURE:
+		rx_failure(rx);
 		break;
 	}
 	if (rx->pump_all)
 		ored_pump(rx->m);
 	else if (rx->pump)
-		while (ored_pump_link(rx->l))
-			;
+		ored_pump_peer(rx->l);
 }
 
 static void drop_malformed(struct ored_rx *rx, int err)

@@ -1,9 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0
 
+#include <linux/capability.h>
+#include <linux/cred.h>
 #include <linux/mm.h>
+#include <linux/sched/signal.h>
+#include <linux/sched/user.h>
 #include <linux/slab.h>
 #include <linux/vmalloc.h>
 
+#include "err.h"
 #include "member.h"
 #include "slot.h"
 
@@ -41,7 +46,7 @@ static void reset(struct ored_slot *slot, u64 op)
 	slot->known = false;
 	slot->delivered = false;
 	slot->error = 0;
-	memset(&slot->mismatch, 0, sizeof(slot->mismatch));
+	memset(&slot->failure, 0, sizeof(slot->failure));
 	for (r = 0; r < ORED_STAGES; r++) {
 		atomic64_set(&slot->received[r], 0);
 		atomic64_set(&slot->repaired[r], 0);
@@ -70,7 +75,8 @@ static void reset_if_empty(struct ored_slot *slot)
 	}
 	if (op == m->retained)
 		return;
-	WRITE_ONCE(m->retained, op);
+	/* Pairs with the acquire in slot_is_free(). */
+	smp_store_release(&m->retained, op);
 	ored_member_wake(m, EPOLLOUT | EPOLLWRNORM);
 }
 
@@ -217,13 +223,67 @@ static void *take(struct ored_member *m, size_t bytes)
 	return p;
 }
 
+/* Between the contributions of two senders; own shards are shorter than that. */
+static size_t stride_of(const struct ored_member *m)
+{
+	size_t bucket = m->conf.bucket_max;
+
+	return min_t(size_t, bucket, ALIGN(bucket / m->nranks, 8) + 2 * (size_t)m->payload_bound);
+}
+
+static u64 slot_bytes(const struct ored_member *m, u32 room)
+{
+	struct ored_slot slot = { .m = (struct ored_member *)m };
+	struct ored_arena arena = {};
+
+	lay_out(&slot, &arena, room);
+	return 2 * PAGE_ALIGN(m->conf.bucket_max) + PAGE_ALIGN(arena.used) +
+	       PAGE_ALIGN((m->nranks - 1) * stride_of(m));
+}
+
+/*
+ * Memory that stays counts against RLIMIT_MEMLOCK, as AF_XDP's does: against the
+ * user's, over all processes, since it may outlive the one that asked.
+ */
+static int charge(struct ored_member *m, u64 bytes, char *why)
+{
+	unsigned long limit = rlimit(RLIMIT_MEMLOCK) >> PAGE_SHIFT;
+	unsigned long pages = bytes >> PAGE_SHIFT, before, after;
+
+	if (capable(CAP_IPC_LOCK))
+		return 0;
+	m->user = get_uid(current_user());
+	before = atomic_long_read(&m->user->locked_vm);
+	do {
+		after = before + pages;
+		if (after > limit || after < before) {
+			free_uid(m->user);
+			m->user = NULL;
+			return ored_refuse(why, ENOMEM,
+					   "the group needs %llu bytes, but RLIMIT_MEMLOCK leaves this user %llu of %llu",
+					   bytes,
+					   (u64)(limit - min(limit, before)) << PAGE_SHIFT,
+					   (u64)limit << PAGE_SHIFT);
+		}
+	} while (!atomic_long_try_cmpxchg(&m->user->locked_vm, &before, after));
+	m->charged = pages;
+	return 0;
+}
+
+static void uncharge(struct ored_member *m)
+{
+	if (!m->user)
+		return;
+	atomic_long_sub(m->charged, &m->user->locked_vm);
+	free_uid(m->user);
+}
+
 static int slot_alloc(struct ored_slot *slot, size_t bucket, u32 room)
 {
 	struct ored_member *m = slot->m;
 	struct ored_arena arena = {};
 
-	slot->stride = min_t(size_t, bucket, ALIGN(bucket / m->nranks, 8) +
-					     2 * (size_t)m->payload_bound);
+	slot->stride = stride_of(m);
 	slot->in = take(m, bucket);
 	slot->out = take(m, bucket);
 	slot->staged = take(m, (m->nranks - 1) * slot->stride);
@@ -231,7 +291,7 @@ static int slot_alloc(struct ored_slot *slot, size_t bucket, u32 room)
 	arena.base = take(m, arena.used);
 	if (!slot->in || !slot->out || !slot->staged || !arena.base) {
 		vfree(arena.base);
-		return fatal_signal_pending(current) ? -EINTR : -ENOMEM;
+		return -ENOMEM;
 	}
 	arena.used = 0;
 	lay_out(slot, &arena, room);
@@ -242,17 +302,25 @@ static int slot_alloc(struct ored_slot *slot, size_t bucket, u32 room)
  * ored_slots_alloc() - all memory that ops of a membership will ever need
  * @m: with @conf, @nranks, @nslots and @payload_bound set
  *
+ * @why: receives a sentence if it is refused
+ *
  * Sized for the smallest payload, since the agreed one isn't known yet.
  *
- * Return: 0, -ENOMEM or -EINTR; in any case ored_slots_free() cleans up
+ * Return: 0 or -ENOMEM; in any case ored_slots_free() cleans up
  */
-int ored_slots_alloc(struct ored_member *m)
+int ored_slots_alloc(struct ored_member *m, char *why)
 {
 	size_t bucket = m->conf.bucket_max;
 	u32 room = DIV_ROUND_UP(DIV_ROUND_UP(bucket, ORED_PAYLOAD_MIN), m->nranks);
+	u64 bytes = m->nslots * slot_bytes(m, room);
 	u32 i;
 	int err;
 
+	err = charge(m, bytes, why);
+	if (err)
+		return err;
+	ored_refuse(why, ENOMEM, "no memory for the %llu bytes of %u slots: take a smaller bucket_max or depth",
+		    bytes, m->nslots);
 	m->slots = kvcalloc(m->nslots, sizeof(*m->slots), GFP_KERNEL_ACCOUNT);
 	if (!m->slots)
 		return -ENOMEM;
@@ -277,6 +345,7 @@ void ored_slots_free(struct ored_member *m)
 {
 	u32 i;
 
+	uncharge(m);
 	if (!m->slots)
 		return;
 	for (i = 0; i < m->nslots; i++) {

@@ -90,8 +90,7 @@ struct ored_slot_peer {
  * @posted_ns: when it was posted
  * @elapsed_ns: from then to the finish
  * @error: negative errno it failed with
- * @who: with -ECONNRESET: who left
- * @mismatch: with -EPROTO: what differs
+ * @failure: why it failed, or will when it is posted: field is set then
  * @received: bytes that came, by stage
  * @repaired: of these, those that had been sent before
  * @duplicates: packets
@@ -125,8 +124,7 @@ struct ored_slot {
 	u64			posted_ns;
 	u64			elapsed_ns;
 	int			error;
-	u32			who;
-	struct ored_mismatch	mismatch;
+	struct ored_failure	failure;
 	atomic64_t		received[ORED_STAGES];
 	atomic64_t		repaired[ORED_STAGES];
 	atomic64_t		duplicates;
@@ -139,7 +137,7 @@ void ored_slot_leave(struct ored_slot *slot);
 u32 ored_slot_know(struct ored_slot *slot, const struct ored_params *params, u32 rank);
 void ored_slot_try_release(struct ored_slot *slot);
 
-int ored_slots_alloc(struct ored_member *m);
+int ored_slots_alloc(struct ored_member *m, char *why);
 void ored_slots_free(struct ored_member *m);
 
 #endif /* ORED_SLOT_H */

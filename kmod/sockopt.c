@@ -13,6 +13,8 @@
 #include "tx.h"
 
 #define ORED_PEER_SIZE_MAX 256
+#define ORED_OPTION_MAX	   65536	/* bytes; nothing will ever be that long */
+#define ORED_SILENT_AFTER  3		/* questions without an answer */
 
 /* Reads a structure that may be shorter or longer than ours. */
 static int read_struct(struct ored_sock *osk, void *to, size_t size, sockptr_t from,
@@ -21,6 +23,8 @@ static int read_struct(struct ored_sock *osk, void *to, size_t size, sockptr_t f
 	int zero;
 
 	memset(to, 0, size);
+	if (len > ORED_OPTION_MAX)
+		return ored_sock_refuse(osk, E2BIG, "no option has %zu bytes", len);
 	if (len > size) {
 		zero = check_zeroed_sockptr(from, size, len - size);
 		if (zero < 0)
@@ -231,8 +235,13 @@ static int set_group(struct socket *sock, int name, sockptr_t value, unsigned in
 	err = read_conf(osk, value, len, &conf);
 	if (err)
 		return err;
-	if (name == ORED_TEARDOWN)
-		return ored_sock_say(osk, ored_setup_remove(on, &conf, why), why);
+	if (name == ORED_TEARDOWN) {
+		err = check_reserved(osk, conf.reserved, sizeof(conf.reserved));
+		if (!err && (conf.flags || conf.size != len))
+			err = ored_sock_refuse(osk, EINVAL,
+					       "ORED_TEARDOWN takes neither flags nor peers");
+		return err ?: ored_sock_say(osk, ored_setup_remove(on, &conf, why), why);
+	}
 	err = check_conf(osk, &conf, name);
 	if (!err)
 		err = read_peers(osk, value, len, &conf, &peers);
@@ -248,12 +257,13 @@ static int set_group(struct socket *sock, int name, sockptr_t value, unsigned in
 
 static int set_results(struct ored_sock *osk, sockptr_t value, unsigned int len)
 {
-	int on;
+	int on, err;
 
 	if (len < sizeof(on))
 		return ored_sock_refuse(osk, EINVAL, "ORED_RESULTS takes an int");
-	if (copy_from_sockptr(&on, value, sizeof(on)))
-		return ored_sock_refuse(osk, EFAULT, "the option's value can't be read");
+	err = read_struct(osk, &on, sizeof(on), value, len);
+	if (err)
+		return err;
 	if (on != 0 && on != 1)
 		return ored_sock_refuse(osk, EINVAL, "ORED_RESULTS is 0 or 1, not %d", on);
 	WRITE_ONCE(osk->results, on);
@@ -263,11 +273,14 @@ static int set_results(struct ored_sock *osk, sockptr_t value, unsigned int len)
 static int set_result_of(struct ored_sock *osk, sockptr_t value, unsigned int len)
 {
 	u64 op;
+	int err;
 
 	if (len < sizeof(op))
-		return ored_sock_refuse(osk, EINVAL, "ORED_RESULT_OF takes the 64-bit number of an op");
-	if (copy_from_sockptr(&op, value, sizeof(op)))
-		return ored_sock_refuse(osk, EFAULT, "the option's value can't be read");
+		return ored_sock_refuse(osk, EINVAL,
+					"ORED_RESULT_OF takes the 64-bit number of an op");
+	err = read_struct(osk, &op, sizeof(op), value, len);
+	if (err)
+		return err;
 	spin_lock(&osk->say);
 	osk->result_of = op;
 	spin_unlock(&osk->say);
@@ -492,9 +505,13 @@ static void describe_peer(struct ored_member *m, struct ored_link *l,
 	}
 	spin_lock_bh(&l->lock);
 	state->status = l->status;
+	/* Asked again and again, it says nothing. */
+	if (l->status == ORED_PEER_LIVE && (l->rate.backoff >= ORED_SILENT_AFTER ||
+					    l->asks >= ORED_SILENT_AFTER))
+		state->status = ORED_PEER_SILENT;
 	state->posted = l->posted;
 	state->finished = l->left;
-	state->heard_us = l->ever ? ored_clock() - l->heard : ~0ULL;
+	state->heard_us = l->heard ? div_u64(ktime_get_ns() - l->heard, NSEC_PER_USEC) : ~0ULL;
 	state->srtt_us = l->rate.srtt_us;
 	state->window = l->rate.window;
 	state->inflight = l->inflight;

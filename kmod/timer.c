@@ -50,7 +50,8 @@ static void check_flight(struct ored_link *l, u64 now, struct ored_due *due)
 {
 	if (l->pto_at > now)
 		return;
-	due->pump = l->starved;
+	/* What was in flight may have been written off without anybody sending on. */
+	due->pump = l->starved || !l->inflight;
 	l->starved = false;
 	l->pto_at = U64_MAX;
 	if (!l->inflight || l->gone)
@@ -76,7 +77,7 @@ static void check_left(struct ored_link *l, u64 now, struct ored_due *due)
 	if (l->ask_at != U64_MAX && l->ask_at > now)
 		return;
 	due->ask = true;
-	l->ask_at = now + (pto_ns(l) << min(l->asks, 7U));
+	l->ask_at = now + min_t(u64, pto_ns(l) << min(l->asks, 7U), NSEC_PER_SEC);
 	l->asks++;
 }
 
@@ -131,8 +132,12 @@ static enum hrtimer_restart fire(struct hrtimer *timer)
 		fallthrough;
 	case ORED_STATE_JOINED:
 		if (READ_ONCE(m->tell_at) <= now)
-			ored_op_tell_mismatches(m);
+			ored_op_tell_failures(m);
 		next = min3(next, check_links(m, now), READ_ONCE(m->tell_at));
+		if (READ_ONCE(m->pump_again)) {
+			WRITE_ONCE(m->pump_again, false);
+			ored_pump(m);
+		}
 		break;
 	}
 	ored_timer_need(m, next);

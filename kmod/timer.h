@@ -6,7 +6,7 @@
  *   each peer   pto_at     something is in flight to it and nothing was heard
  *			    of it for a while: ask what has arrived
  *               ask_at     ops wait for it to leave others: ask what it left
- *   mismatch    tell_at    tell the peers again
+ *   failed ops  tell_at    tell the peers again
  *   leaving     deadline   stop serving
  */
 #ifndef ORED_TIMER_H

@@ -18,6 +18,7 @@
 #include "timer.h"
 #include "tx.h"
 
+#define ORED_PUMP_ROUNDS 64	/* trains to each peer in one call */
 #define ORED_TRAIN_MAX	16	/* packets for one peer in a row */
 #define ORED_ACK_EVERY	8	/* packets, at the most, until an ACK is asked for */
 
@@ -120,6 +121,9 @@ static bool choose_from(struct ored_link *l, struct ored_train *train, u32 most)
 {
 	u32 stage;
 
+	/* Once it has failed, its flows are stopped; pairs with stop_flows(). */
+	if (READ_ONCE(train->slot->error))
+		return false;
 	if (l->inflight >= l->rate.window || !ored_link_needs(l, train->op))
 		return false;
 	most = min(most, l->rate.window - l->inflight);
@@ -299,13 +303,7 @@ static bool send_train(struct ored_link *l)
 	return true;
 }
 
-/**
- * ored_pump_link() - sends a peer one train, if it may have one
- * @l: the peer; no lock held
- *
- * Return: whether anything was sent
- */
-bool ored_pump_link(struct ored_link *l)
+static bool pump_link(struct ored_link *l)
 {
 	bool sent;
 
@@ -315,21 +313,47 @@ bool ored_pump_link(struct ored_link *l)
 	return sent;
 }
 
+static void pump_later(struct ored_member *m)
+{
+	WRITE_ONCE(m->pump_again, true);
+	ored_timer_need(m, ktime_get_ns());
+}
+
 /**
- * ored_pump() - sends all that the windows allow
+ * ored_pump_peer() - sends a peer what its window allows, as ored_pump()
+ * @l: the peer; no lock held
+ */
+void ored_pump_peer(struct ored_link *l)
+{
+	u32 round;
+
+	for (round = 0; round < ORED_PUMP_ROUNDS; round++) {
+		if (!pump_link(l))
+			return;
+	}
+	pump_later(l->m);
+}
+
+/**
+ * ored_pump() - sends all that the windows allow, as far as one call may
  * @m: the membership; no lock held
+ *
+ * ACKs that come in on other processors can open windows for ever, and this may
+ * be softirq: the timer goes on with what is left.
  */
 void ored_pump(struct ored_member *m)
 {
-	bool again;
-	u32 i;
+	bool again = true;
+	u32 i, round;
 
-	do {
+	for (round = 0; again && round < ORED_PUMP_ROUNDS; round++) {
 		again = false;
 		for (i = 1; i < m->nranks; i++) {
 			struct ored_link *l = &m->links[(m->rank + i) % m->nranks];
 
-			again |= ored_pump_link(l);
+			again |= pump_link(l);
 		}
-	} while (again);
+	}
+	if (again)
+		pump_later(m);
 }

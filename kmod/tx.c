@@ -344,6 +344,8 @@ void ored_send_poll(struct ored_link *l, u64 op, u32 stage)
 	ored_send_packet(l, &pkt, NULL, 0, 0);
 }
 
+#define ORED_ACKS_MOST 8	/* packets for one POLL; it will ask again */
+
 struct ored_ack_content {
 	u8	fixed[ORED_ACK_BYTES];
 	u8	bits[ORED_ACK_BITS / 8];
@@ -379,7 +381,7 @@ void ored_send_ack(struct ored_link *l, struct ored_slot *slot, u64 op, u32 stag
 	struct ored_chunkmap *map = &slot->peer[l->rank].rx[stage];
 	struct ored_ack_content content;
 	struct ored_packet pkt;
-	u32 first, nbits;
+	u32 first, nbits, most = ORED_ACKS_MOST;
 
 	spin_lock_bh(&l->lock);
 	ored_chunkmap_complete(map);
@@ -398,22 +400,22 @@ void ored_send_ack(struct ored_link *l, struct ored_slot *slot, u64 op, u32 stag
 		pkt.chunk = first;
 		ored_send_packet(l, &pkt, &content, ORED_ACK_BYTES + nbits / 8, 0);
 		first += nbits;
-	} while (all && nbits == ORED_ACK_BITS);
+	} while (all && nbits == ORED_ACK_BITS && --most);
 }
 
 /**
- * ored_send_mismatch() - tells a peer that two ranks disagree about an op
+ * ored_send_failure() - tells a peer that two ranks disagree about an op
  * @l: the peer
  * @op: the op
  * @mm: who and about what
  */
-void ored_send_mismatch(struct ored_link *l, u64 op, const struct ored_mismatch *mm)
+void ored_send_failure(struct ored_link *l, u64 op, const struct ored_failure *mm)
 {
-	u8 content[ORED_MISMATCH_BYTES];
+	u8 content[ORED_FAILURE_BYTES];
 	struct ored_packet pkt;
 
-	ored_packet_init(l, &pkt, ORED_T_MISMATCH, 0);
+	ored_packet_init(l, &pkt, ORED_T_FAILURE, 0);
 	pkt.op = (u32)op;
-	ored_mismatch_build(content, mm);
+	ored_failure_build(content, mm);
 	ored_send_packet(l, &pkt, content, sizeof(content), 0);
 }

@@ -40,10 +40,10 @@ void ored_send_mark(struct ored_link *l, u8 flags);
 void ored_send_poll(struct ored_link *l, u64 op, u32 stage);
 void ored_send_ack(struct ored_link *l, struct ored_slot *slot, u64 op, u32 stage,
 		   u32 echo, u8 flags, bool all);
-void ored_send_mismatch(struct ored_link *l, u64 op, const struct ored_mismatch *mm);
+void ored_send_failure(struct ored_link *l, u64 op, const struct ored_failure *mm);
 
 /* train.c: gradients */
 void ored_pump(struct ored_member *m);
-bool ored_pump_link(struct ored_link *l);
+void ored_pump_peer(struct ored_link *l);
 
 #endif /* ORED_TX_H */

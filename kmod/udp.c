@@ -29,6 +29,9 @@ static struct socket *open_socket(struct net *net, u16 family, u16 port)
 	int err;
 
 	err = udp_sock_create(net, &at, &sock);
+	/* Both are how making a socket says that there is no memory. */
+	if (err == -ENFILE || err == -ENOBUFS)
+		err = -ENOMEM;
 	if (err)
 		return ERR_PTR(err);
 	sock->sk->sk_allocation = GFP_ATOMIC;

@@ -127,7 +127,7 @@ int ored_wire_parse(const void *data, size_t len, struct ored_packet *pkt)
 		[ORED_T_POLL] = 0,
 		[ORED_T_MARK] = 0,
 		[ORED_T_BYE] = 0,
-		[ORED_T_MISMATCH] = ORED_MISMATCH_BYTES,
+		[ORED_T_FAILURE] = ORED_FAILURE_BYTES,
 	};
 	const u8 *p = data;
 	u32 pc;
@@ -139,7 +139,7 @@ int ored_wire_parse(const void *data, size_t len, struct ored_packet *pkt)
 	if (p[0] != ORED_WIRE_MAGIC)
 		return -EPROTONOSUPPORT;
 	pkt->type = p[1] >> 4;
-	if (pkt->type < ORED_T_HELLO || pkt->type > ORED_T_MISMATCH)
+	if (pkt->type < ORED_T_HELLO || pkt->type > ORED_T_FAILURE)
 		return -EOPNOTSUPP;
 	if (len < (size_t)ORED_WIRE_HEADER + content[pkt->type])
 		return -EMSGSIZE;
@@ -271,20 +271,20 @@ void ored_ack_build(void *data, u32 echo, u32 base)
 }
 
 /**
- * ored_mismatch_parse() - decodes a MISMATCH's content
+ * ored_failure_parse() - decodes a FAILURE's content
  * @data: what follows the header
  * @len: bytes of it
  * @mm: receives the fields
  *
  * Return: 0, or -EBADMSG if it is too short or names no field
  */
-int ored_mismatch_parse(const void *data, size_t len, struct ored_mismatch *mm)
+int ored_failure_parse(const void *data, size_t len, struct ored_failure *mm)
 {
 	const u8 *p = data;
 
-	if (len < ORED_MISMATCH_BYTES)
+	if (len < ORED_FAILURE_BYTES)
 		return -EBADMSG;
-	if (p[0] == ORED_FIELD_NONE || p[0] > ORED_FIELD_MODE)
+	if (p[0] == ORED_FIELD_NONE || (p[0] > ORED_FIELD_MODE && p[0] != ORED_FAILURE_LEFT))
 		return -EBADMSG;
 	mm->field = p[0];
 	mm->rank[0] = p[1];
@@ -295,11 +295,11 @@ int ored_mismatch_parse(const void *data, size_t len, struct ored_mismatch *mm)
 }
 
 /**
- * ored_mismatch_build() - writes a MISMATCH's content
- * @data: room for ORED_MISMATCH_BYTES
+ * ored_failure_build() - writes a FAILURE's content
+ * @data: room for ORED_FAILURE_BYTES
  * @mm: the fields
  */
-void ored_mismatch_build(void *data, const struct ored_mismatch *mm)
+void ored_failure_build(void *data, const struct ored_failure *mm)
 {
 	u8 *p = data;
 

@@ -47,7 +47,7 @@ enum ored_type {
 	ORED_T_POLL	= 5,	/* asks for an ACK of a flow */
 	ORED_T_MARK	= 6,	/* posted and left, nothing else */
 	ORED_T_BYE	= 7,	/* takes part in no op from @posted on */
-	ORED_T_MISMATCH	= 8,	/* two ranks disagree about an op */
+	ORED_T_FAILURE	= 8,	/* an op has failed */
 };
 
 /* Flags; their meaning depends on the type */
@@ -175,18 +175,20 @@ struct ored_ack {
 #define ORED_ACK_BYTES		8	/* of content before the bits */
 
 /**
- * struct ored_mismatch - content of a MISMATCH
- * @field: enum ored_field
+ * struct ored_failure - why an op has failed: content of a FAILURE
+ * @field: enum ored_field, in which two ranks differ; or ORED_FAILURE_LEFT:
+ *	rank[0] has left the group without posting it
  * @rank: the two ranks
  * @value: their values
  */
-struct ored_mismatch {
+struct ored_failure {
 	u8	field;
 	u8	rank[2];
 	u64	value[2];
 };
 
-#define ORED_MISMATCH_BYTES	20
+#define ORED_FAILURE_LEFT	255
+#define ORED_FAILURE_BYTES	20
 
 u16 ored_params_word(u8 dtype, u8 reduction, u8 kind, u8 mode);
 u8 ored_params_dtype(u16 word);
@@ -204,8 +206,8 @@ int ored_hello_parse(const void *data, size_t len, struct ored_hello *hello);
 void ored_hello_build(void *data, const struct ored_hello *hello);
 int ored_ack_parse(const void *data, size_t len, u32 first, struct ored_ack *ack);
 void ored_ack_build(void *data, u32 echo, u32 base);
-int ored_mismatch_parse(const void *data, size_t len, struct ored_mismatch *mm);
-void ored_mismatch_build(void *data, const struct ored_mismatch *mm);
+int ored_failure_parse(const void *data, size_t len, struct ored_failure *mm);
+void ored_failure_build(void *data, const struct ored_failure *mm);
 
 u64 ored_extend32(u64 near, u32 low);
 u64 ored_extend16(u64 near, u16 low);

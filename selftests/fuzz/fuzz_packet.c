@@ -43,13 +43,13 @@ static void try_ack(const u8 *content, size_t len, u32 first)
 
 static void try_mismatch(const u8 *content, size_t len)
 {
-	u8 again[ORED_MISMATCH_BYTES];
-	struct ored_mismatch mm;
+	u8 again[ORED_FAILURE_BYTES];
+	struct ored_failure mm;
 
-	if (ored_mismatch_parse(content, len, &mm))
+	if (ored_failure_parse(content, len, &mm))
 		return;
 	MUST(mm.field != ORED_FIELD_NONE);
-	ored_mismatch_build(again, &mm);
+	ored_failure_build(again, &mm);
 	MUST(!memcmp(again, content, 3));
 	MUST(!memcmp(again + 4, content + 4, sizeof(again) - 4));
 }
@@ -75,7 +75,7 @@ int LLVMFuzzerTestOneInput(const u8 *data, size_t len)
 		try_hello(data, len);
 	else if (pkt.type == ORED_T_ACK)
 		try_ack(data, len, pkt.chunk);
-	else if (pkt.type == ORED_T_MISMATCH)
+	else if (pkt.type == ORED_T_FAILURE)
 		try_mismatch(data, len);
 	return 0;
 }

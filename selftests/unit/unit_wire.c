@@ -17,7 +17,7 @@ static const struct { u8 type; u32 content; } types[] = {
 	{ ORED_T_POLL, 0 },
 	{ ORED_T_MARK, 0 },
 	{ ORED_T_BYE, 0 },
-	{ ORED_T_MISMATCH, ORED_MISMATCH_BYTES },
+	{ ORED_T_FAILURE, ORED_FAILURE_BYTES },
 };
 
 static void *exactly(const void *data, size_t len)
@@ -215,7 +215,7 @@ TEST(wire_parse__every_type)
 	u32 type;
 
 	for (type = 0; type < 16; type++) {
-		bool known = type >= ORED_T_HELLO && type <= ORED_T_MISMATCH;
+		bool known = type >= ORED_T_HELLO && type <= ORED_T_FAILURE;
 
 		data[1] = (u8)(type << 4);
 		CHECK_EQ(parse_cut(data, sizeof(data), &pkt),
@@ -399,24 +399,24 @@ TEST(ack_parse__first_is_aligned)
 			 first % 64 ? -EBADMSG : 0);
 }
 
-TEST(mismatch_parse__every_length_and_field)
+TEST(failure_parse__every_length_and_field)
 {
-	struct ored_mismatch in = {
+	struct ored_failure in = {
 		.rank = { 3, 255 }, .value = { 1ULL << 63 | 5, 77 },
 	}, out;
-	u8 data[ORED_MISMATCH_BYTES + 4] = { 0 };
+	u8 data[ORED_FAILURE_BYTES + 4] = { 0 };
 	size_t len;
 	u32 field;
 
 	for (field = 0; field < 256; field++) {
 		in.field = (u8)field;
-		ored_mismatch_build(data, &in);
+		ored_failure_build(data, &in);
 		for (len = 0; len <= sizeof(data); len++) {
 			u8 *p = exactly(data, len);
-			bool good = len >= ORED_MISMATCH_BYTES && field &&
-				    field <= ORED_FIELD_MODE;
+			bool good = len >= ORED_FAILURE_BYTES && field &&
+				    (field <= ORED_FIELD_MODE || field == ORED_FAILURE_LEFT);
 
-			CHECK_EQ(ored_mismatch_parse(p, len, &out),
+			CHECK_EQ(ored_failure_parse(p, len, &out),
 				 good ? 0 : -EBADMSG);
 			if (good) {
 				CHECK_EQ(out.field, field);
