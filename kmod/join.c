@@ -249,16 +249,6 @@ static void probed(struct ored_link *l, u16 size)
 	spin_unlock_bh(&l->lock);
 }
 
-/* Of all probes, none of the agreed size came through, but smaller ones did. */
-static void shrink(struct ored_link *l, u16 payload)
-{
-	struct ored_member *m = l->m;
-
-	ored_count(m->stats, ORED_CNT_PATH_SHRUNK);
-	WRITE_ONCE(l->path->ok, payload);
-	ored_route_shrink(l, payload + ored_overhead(m));
-}
-
 static void hear(struct ored_link *l, const struct ored_packet *pkt,
 		 const struct ored_hello *hello)
 {
@@ -387,7 +377,8 @@ void ored_join_bye(struct ored_link *l)
  *
  * Called while full packets vanish and short ones are answered. One HELLO of
  * each usual size goes out, from the agreed one down. Only when several rounds
- * of them have told the same is it the path and not bad luck.
+ * of them have told the same is it the path and not bad luck. Then the routing
+ * is told, and larger packets to this peer are fragmented.
  */
 void ored_join_probe(struct ored_link *l)
 {
@@ -404,7 +395,7 @@ void ored_join_probe(struct ored_link *l)
 	}
 	spin_unlock_bh(&l->lock);
 	if (carries) {
-		shrink(l, carries);
+		ored_route_shrink(l, carries + ored_overhead(l->m));
 		return;
 	}
 	while (payload >= ORED_PAYLOAD_MIN) {

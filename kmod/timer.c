@@ -77,7 +77,7 @@ static void check_left(struct ored_link *l, u64 now, struct ored_due *due)
 	if (l->ask_at != U64_MAX && l->ask_at > now)
 		return;
 	due->ask = true;
-	l->ask_at = now + min_t(u64, pto_ns(l) << min(l->asks, 7U), NSEC_PER_SEC);
+	l->ask_at = now + min_t(u64, pto_ns(l) * (1 + min(l->asks, 255U)), NSEC_PER_SEC);
 	l->asks++;
 }
 

@@ -203,6 +203,21 @@ static void put_udp(struct ored_link *l, struct sk_buff *skb)
 	skb->csum_offset = offsetof(struct udphdr, check);
 }
 
+/* The routing has learnt, by ICMP or from us, that a path carries less now. */
+static void note_narrow(struct ored_link *l, const struct dst_entry *dst)
+{
+	u16 payload = ored_route_payload(l->m, dst);
+	bool news;
+
+	spin_lock(&l->lock);
+	news = l->path->ok > payload;
+	if (news)
+		l->path->ok = payload;
+	spin_unlock(&l->lock);
+	if (news)
+		ored_count(l->m->stats, ORED_CNT_PATH_SHRUNK);
+}
+
 /**
  * ored_transmit() - hands packets to IP
  * @l: for whom; BH off, no lock held
@@ -225,6 +240,8 @@ int ored_transmit(struct ored_link *l, struct ored_route *route, struct sk_buff 
 	int err;
 
 	fragment = size + ored_overhead(l->m) - ORED_WIRE_HEADER > dst_mtu(route->dst);
+	if (unlikely(fragment))
+		note_narrow(l, route->dst);
 	if (packets > 1) {
 		skb_shinfo(skb)->gso_type = SKB_GSO_UDP_L4;
 		skb_shinfo(skb)->gso_size = size;

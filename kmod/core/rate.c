@@ -137,7 +137,9 @@ void ored_rate_spurious(struct ored_rate *rate)
  * ored_rate_pto() - how long silence may last before the peer is asked
  * @rate: the peer's
  *
- * Return: microseconds, doubled for every question left without an answer
+ * Return: microseconds. With every question left without an answer it grows,
+ * first evenly: where half of them get lost, runs of eight are common, and a
+ * doubled time-out would last a second. Then it doubles, up to ORED_PTO_MAX_US.
  */
 u32 ored_rate_pto(const struct ored_rate *rate)
 {
@@ -146,7 +148,11 @@ u32 ored_rate_pto(const struct ored_rate *rate)
 	if (rate->srtt_us)
 		pto = rate->srtt_us + max(4 * rate->rttvar_us, rate->srtt_us) +
 		      ORED_PTO_SLACK_US;
-	return (u32)min_t(u64, pto << rate->backoff, ORED_PTO_MAX_US);
+	if (rate->backoff < ORED_PTO_PATIENT)
+		pto *= 1 + rate->backoff;
+	else
+		pto *= (u64)ORED_PTO_PATIENT << (rate->backoff - ORED_PTO_PATIENT + 1);
+	return (u32)min_t(u64, pto, ORED_PTO_MAX_US);
 }
 
 /**
@@ -155,6 +161,6 @@ u32 ored_rate_pto(const struct ored_rate *rate)
  */
 void ored_rate_timeout(struct ored_rate *rate)
 {
-	if (rate->backoff < 10)
+	if (rate->backoff < 2 * ORED_PTO_PATIENT)
 		rate->backoff++;
 }

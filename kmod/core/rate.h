@@ -22,6 +22,7 @@
 #define ORED_BASE_SAMPLES	4096	/* until an old minimum is forgotten */
 #define ORED_PTO_FIRST_US	20000	/* before a round trip has been measured */
 #define ORED_PTO_MAX_US		1000000
+#define ORED_PTO_PATIENT	8	/* questions before the time-out doubles */
 #define ORED_PTO_SLACK_US	4000	/* a peer's processor may be busy */
 
 /**
@@ -37,7 +38,7 @@
  * @cut_clock: clock of the last cut: packets sent before it are no new loss
  * @cut: @cut_clock is set
  * @reorder_us: how much later a packet may come than one sent after it
- * @backoff: doublings of the probe time-out
+ * @backoff: questions left without an answer
  */
 struct ored_rate {
 	u32	window;

@@ -225,16 +225,20 @@ TEST(rate_spurious__forgives_more_up_to_two_round_trips)
 TEST(rate_timeout__backs_off_and_comes_back)
 {
 	struct ored_rate rate = fresh(1);
-	u32 last, i;
+	u32 base, last, i;
 
 	ored_rate_rtt(&rate, 1000);
-	last = ored_rate_pto(&rate);
+	base = ored_rate_pto(&rate);
+	last = base;
 	for (i = 0; i < 300; i++) {
 		u32 pto;
 
 		ored_rate_timeout(&rate);
 		pto = ored_rate_pto(&rate);
-		CHECK(pto == 2 * last || pto == ORED_PTO_MAX_US);
+		if (i + 1 < ORED_PTO_PATIENT)
+			CHECK_EQ(pto, last + base);
+		else
+			CHECK(pto == 2 * last || pto == ORED_PTO_MAX_US);
 		last = pto;
 	}
 	CHECK_EQ(last, ORED_PTO_MAX_US);
