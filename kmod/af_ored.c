@@ -87,6 +87,7 @@ static int ored_release(struct socket *sock)
 	m = rcu_dereference_protected(ored_sk(sk)->m, 1);
 	if (m)
 		ored_leave_orphan(m);
+	sock_prot_inuse_add(sock_net(sk), sk->sk_prot, -1);
 	sock_orphan(sk);
 	sock->sk = NULL;
 	sock_put(sk);
@@ -420,6 +421,7 @@ static int ored_create(struct net *net, struct socket *sock, int protocol, int k
 	mutex_init(&osk->conf_mutex);
 	spin_lock_init(&osk->say);
 	osk->result_of = ORED_NO_OP;
+	sock_prot_inuse_add(net, sk->sk_prot, 1);
 	return 0;
 }
 
