@@ -16,7 +16,10 @@ KDIR		?= $(or $(wildcard /lib/modules/$(shell uname -r)/build),$\
 # What `uname -r` says there; config/kernel.release is another word in Debian.
 KREL		= $(shell sed -n 's/.*UTS_RELEASE "\(.*\)"/\1/p' $\
 		  '$(KDIR)/include/generated/utsrelease.h' 2>/dev/null)
-out		?= build/$(KREL)
+# With ORED_DEBUG=y the module checks itself and makes faults on purpose (Kbuild):
+# another module, in a place of its own.
+debug		= $(if $(filter y,$(ORED_DEBUG)),+debug)
+out		?= build/$(KREL)$(debug)
 
 # Debian's headers name their compiler, gcc, whatever LLVM=1 says.
 kernel_cc	= $(if $(or $(LLVM),$(filter clang%,$(CC))),CC='$(top)/selftests/clang-kernel')

@@ -67,14 +67,17 @@ parse() {
 # lib/modules for it: the kernel's own modules, ours in updates/, one index.
 # Sets $modules to the folder that holds RELEASE/.
 stage_modules() {
-	local tree=$1 release=$2 out
-	out=$top/build/$release
+	local tree=$1 release=$2 out checks=
+	# Debug kernels get the module that checks itself and makes faults.
+	[[ $kernel != debug* ]] || checks=y
+	out=$top/build/$release${checks:++debug}
 	mkdir -p "$out"
 	exec 7>"$out/.stage.lock"
 	flock -w 600 7 || die "another build in $out has lasted 10 minutes"
 	if [ -n "$build" ] && [ -e "$top/Kbuild" ]; then
 		make -s -C "$top" module \
-			KDIR="$tree/usr/src/linux-headers-$release" >&2 </dev/null 7>&- ||
+			KDIR="$tree/usr/src/linux-headers-$release" \
+			ORED_DEBUG="$checks" out="${out#"$top/"}" >&2 </dev/null 7>&- ||
 			die "the module doesn't build for $release (--no-build goes on without)"
 	fi
 	stage_tree "$tree" "$release" "$out"
@@ -186,6 +189,8 @@ judge() {
 		fail 125 "panic: $(panic_reason)"
 	elif [ "$gone" -ne 0 ]; then
 		fail 125 "the virtual machine failed ($gone)"
+	elif [ -z "$status" ] && grep -q 'Kernel panic' "$console"; then
+		fail 125 "panic: $(panic_reason)"
 	elif [ -z "$status" ]; then
 		fail 125 "the guest ended without a word from the command"
 	elif [ -z "$clean" ]; then

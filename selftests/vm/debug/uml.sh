@@ -56,6 +56,7 @@ uml_arguments() {
 		uml_dir=. umid=uml con=null con0=null,fd:1 \
 		ssl=null ssl0=null,fd:3 ssl1=null,fd:4 ssl2=null,fd:5 ssl3=null,fd:6 \
 		panic=-1 oops=panic ignore_loglevel log_buf_len=1M \
+		sysctl.kernel.hung_task_panic=1 \
 		kasan_multi_shot slub_debug=F,net_namespace
 	# Idle time is skipped and work takes none.
 	[ -z "$virtual" ] || printf '%s\n' time-travel=inf-cpu \
