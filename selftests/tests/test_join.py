@@ -40,7 +40,7 @@ def test_missing_rank(bound):
     with shared(3) as net:
         fields = {"timeout_ms": 1500 if bound == "timeout_ms" else MINUTE}
         with Socket(net.hosts[0]) as one, Socket(net.hosts[1]) as two:
-            start_join(two, join_value(peers_of(net), rank=1, **fields))
+            start_join(two, join_value(peers_of(net), rank=1, timeout_ms=MINUTE))
             if bound == "SO_RCVTIMEO":
                 one.limit(receive=1.5)
             begin = time.monotonic()
