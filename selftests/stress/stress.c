@@ -452,7 +452,7 @@ static void act_device(void)
 		.id = 9, .nranks = 2, .depth = 2, .bucket_max = LARGEST,
 		.epoch = __atomic_add_fetch(&shared->epoch, 1, __ATOMIC_RELAXED),
 		.addr = { 0x0a4d0001, 0x0a4d0002 }, .port = { 4741, 4741 },
-		.timeout_ms = 1000,
+		.timeout_ms = 5000,
 	};
 	pid_t pid = start_child(), ends[2];
 	int pipes[2][2], i;
@@ -489,7 +489,7 @@ static void act_device(void)
 	if (ip(batch)) {
 		(void)!write(pipes[1][1], "aa", 2);
 		(void)!write(pipes[0][1], "a", 1);
-		wait_ops(rng_below(&rng, 40), 3000);
+		wait_ops(rng_below(&rng, 40), 8000);
 		ip("link del v0\n");
 	}
 	for (i = 0; i < 2; i++)

@@ -40,7 +40,7 @@ def test_ipv6(mtu):
 
 def test_mixed():
     """One host of three with 1500, the others with 9000."""
-    with Network(3, mtu=9000) as net:
+    with Network(3, mtu=9000, offloads=False) as net:
         net.hosts[1].ip("link set eth0 mtu 1500")
         net.port_mtu(1, 1500)
         with Ranks(net.hosts, bucket_max=COUNT * 4) as group:
@@ -51,7 +51,7 @@ def test_mixed():
 @tap.cases(1280, 1500, 4000)
 def test_black_hole(mtu):
     """The switch drops what is longer and says nothing; hosts believe in 9000."""
-    with Network(2, mtu=9000) as net:
+    with Network(2, mtu=9000, offloads=False) as net:
         net.port_mtu(1, mtu)
         with Ranks(net.hosts, bucket_max=COUNT * 4) as group:
             payload = group[0].group().payload
@@ -63,7 +63,7 @@ def test_black_hole(mtu):
 
 
 def test_black_hole_ipv6():
-    with Network(2, mtu=9000) as net:
+    with Network(2, mtu=9000, offloads=False) as net:
         net.port_mtu(0, 1400)
         with Ranks(net.hosts, [peer(h.address6) for h in net.hosts],
                    bucket_max=COUNT * 4) as group:
@@ -75,7 +75,7 @@ def test_black_hole_ipv6():
 @tap.cases(9000, 1500)
 def test_shrinks_silently(mtu):
     """In mid-run the switch begins to drop full packets: ops still complete."""
-    with Network(3, mtu=mtu) as net, \
+    with Network(3, mtu=mtu, offloads=False) as net, \
             Ranks(net.hosts, bucket_max=COUNT * 4, depth=2) as group:
         group.allreduce(COUNT)
         net.port_mtu(2, mtu - 200)
@@ -155,7 +155,7 @@ def test_router_shrinks(told):
 
 def test_too_narrow():
     """Less than the smallest payload fits: joining fails and says why."""
-    with Network(2, mtu=1500) as net:
+    with Network(2, mtu=1500, offloads=False) as net:
         net.port_mtu(1, 400)
         peers = [peer(h.address) for h in net.hosts]
         with Socket(net.hosts[0]) as one, Socket(net.hosts[1]) as two:

@@ -125,9 +125,10 @@ class Host(Namespace):
 class Network:
     """count hosts and a switch between them.
 
-    A port of the switch drops what is longer than its MTU and says nothing,
-    as Ethernet does. netem loses and doubles whole trains, so anything with
-    netem should be used with offloads=False.
+    A port of the switch drops what is longer than its MTU and says nothing, as
+    Ethernet does; but it lets trains pass whole. netem loses and doubles whole
+    trains. So anything with netem, or with ports of another MTU than the hosts',
+    should be used with offloads=False.
     """
 
     def __init__(self, count, mtu=1500, netem=None, offloads=True):
