@@ -75,6 +75,11 @@ lint: ## checkpatch, sparse, kernel-doc, shellcheck, compilers' warnings, ...
 check: ## everything there is to test, on all kernels
 	selftests/check
 
+.PHONY: check-debug
+check-debug: ## the kernel selftests on a kernel that finds leaks, races, ...
+	selftests/deps build vm check
+	selftests/run --kernel debug
+
 .PHONY: demo
 demo: ## a training run in a virtual machine
 	selftests/deps build vm demo
