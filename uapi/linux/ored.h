@@ -147,8 +147,9 @@ struct ored_peer {
  * allocates all memory of the group (about 3 times @bucket_max times
  * @depth + 1; ENOMEM comes here and not later), then waits until every peer
  * has answered and all have agreed on the payload size.
- * Errors: EINVAL (a field, named by the sentence), EMSGSIZE (@bucket_max),
- * EPERM, EISCONN (joined already), EADDRINUSE (port, or this rank is taken
+ * Errors: EINVAL (a field, named by the sentence), EMSGSIZE (@bucket_max, or a
+ * path that carries no payload of 512 bytes), EPERM, EISCONN (joined already),
+ * EALREADY (this socket is joining), EADDRINUSE (port, or this rank is taken
  * here), EADDRNOTAVAIL (this rank's address isn't on this host),
  * EAFNOSUPPORT (peers of another family), ENOMEM, EPROTO (a peer disagrees
  * about the group; the sentence has both values), ETIMEDOUT (who is missing
