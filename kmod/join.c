@@ -17,6 +17,7 @@
 
 #define ORED_HELLO_FIRST_NS	(10 * NSEC_PER_MSEC)
 #define ORED_HELLO_BUSY_NS	(20 * NSEC_PER_MSEC)
+#define ORED_HELLO_SPREAD	8	/* ranks for which those times are meant */
 #define ORED_PROBES		6	/* rounds that must agree that a path has shrunk */
 #define ORED_HELLO_MAX_NS	(200 * NSEC_PER_MSEC)
 
@@ -185,7 +186,8 @@ u64 ored_join_tick(struct ored_member *m, u64 now)
 	}
 	if (m->hello_at <= now) {
 		busy = hello_round(m);
-		m->hello_at = now + m->hello_gap;
+		/* A round of all ranks has nranks squared packets: spread it. */
+		m->hello_at = now + m->hello_gap * (1 + m->nranks / ORED_HELLO_SPREAD);
 		m->hello_gap = busy ? ORED_HELLO_BUSY_NS :
 				      min_t(u64, 2 * m->hello_gap, ORED_HELLO_MAX_NS);
 	}
