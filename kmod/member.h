@@ -30,9 +30,10 @@
  * posted, for a bounded time (leave.c), and is then killed. Killing unlinks it,
  * stops its timer and frees it after an RCU grace period, in a workqueue,
  * since the outer socket's release sleeps. Packets find memberships under RCU;
- * the timer is cancelled before the grace period begins. A closed membership
- * doesn't hold the module: unloading, like the end of the namespace, kills
- * what is left and waits for it.
+ * the timer is cancelled before the grace period begins. A membership holds its
+ * namespace until it is freed, so that the end of a container's last process
+ * doesn't cut its peers off. It doesn't hold the module: unloading kills what
+ * is left and waits for it.
  */
 #ifndef ORED_MEMBER_H
 #define ORED_MEMBER_H

@@ -51,7 +51,7 @@ static int __net_init net_begin(struct net *net)
 	return on->stats ? 0 : -ENOMEM;
 }
 
-/* Kernel sockets hold no reference to the namespace: they go before it does. */
+/* Memberships hold the namespace, so there are some only when the module goes. */
 static void __net_exit net_pre_end(struct net *net)
 {
 	ored_member_kill_all(ored_net(net));
