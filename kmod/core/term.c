@@ -1,0 +1,125 @@
+// SPDX-License-Identifier: GPL-2.0
+
+#include "term.h"
+
+#define ORED_LEAD	32	/* ops that a peer may gain in no time: two full depths */
+#define ORED_FAST_MIN	10000	/* ns; no op is quicker */
+
+/**
+ * ored_term_begin() - an op has been posted, and none before it is going on
+ * @t: its term
+ * @limits: what it may take
+ * @now: the time
+ */
+void ored_term_begin(struct ored_term *t, const struct ored_limits *limits, u64 now)
+{
+	t->limits = *limits;
+	t->begin = now;
+	t->all_posted = ORED_NEVER;
+	t->evidence = ORED_NEVER;
+	t->overtaken = ORED_NEVER;
+	t->useful = now;
+}
+
+/**
+ * ored_term_posted() - all peers that count have posted the op
+ * @t: its term
+ * @now: the time; only the first call matters
+ */
+void ored_term_posted(struct ored_term *t, u64 now)
+{
+	t->all_posted = min(t->all_posted, now);
+}
+
+/**
+ * ored_term_left() - a live peer has left the op
+ * @t: its term
+ * @ops: how many ops it has left, from this one on: 1 is this one alone
+ * @now: the time; only the first call of a kind matters
+ */
+void ored_term_left(struct ored_term *t, u64 ops, u64 now)
+{
+	if (ops >= 1)
+		t->evidence = min(t->evidence, now);
+	if (ops >= 2)
+		t->overtaken = min(t->overtaken, now);
+}
+
+static u64 reference(const struct ored_term *t)
+{
+	return min(t->all_posted, t->begin + t->limits.wait);
+}
+
+/**
+ * ored_term_seal_at() - when the scatter is sealed
+ * @t: the op's term
+ *
+ * Return: the time, as far as is known now; it can become sooner
+ */
+u64 ored_term_seal_at(const struct ored_term *t)
+{
+	return reference(t) + t->limits.seal;
+}
+
+/**
+ * ored_term_hard_at() - when the op ends for want of time
+ * @t: the op's term
+ *
+ * Return: the time, as far as is known now; it can become sooner
+ */
+u64 ored_term_hard_at(const struct ored_term *t)
+{
+	return reference(t) + t->limits.bound;
+}
+
+/**
+ * ored_term_end_at() - when the op ends, for want of time or of peers
+ * @t: the op's term
+ *
+ * Return: the time, as far as is known now; useful packets put it off, but not
+ * beyond ored_term_hard_at()
+ */
+u64 ored_term_end_at(const struct ored_term *t)
+{
+	u64 end = min(ored_term_hard_at(t), t->overtaken);
+
+	if (t->evidence != ORED_NEVER)
+		end = min(end, max(t->evidence, READ_ONCE(t->useful)) + t->limits.grace);
+	return end;
+}
+
+/**
+ * ored_quorum() - may those who are present end an op without the others?
+ * @present: ranks that are in it, the own one included
+ * @ranks: ranks of the group, without those that left explicitly
+ *
+ * Strictly more than half: a rank that is cut off must not run away, nor either
+ * half of a group that was cut in two.
+ */
+bool ored_quorum(u32 present, u32 ranks)
+{
+	return 2 * present > ranks;
+}
+
+/**
+ * ored_believable() - how much of a peer's progress to believe
+ * @known: ops that it was known to have posted, or left
+ * @claimed: what it says now
+ * @since: ns since @known was learnt
+ * @fastest: ns of the quickest op ever; 0: not known
+ *
+ * Who has left ops that we are in makes us end ours, so a peer that lies about
+ * its number, or whose packets are damaged in just that place, would drive the
+ * group through ops in which nobody meets. Nobody can be quicker than twice
+ * what was ever seen.
+ *
+ * Return: the number to go by, from @known to @claimed
+ */
+u64 ored_believable(u64 known, u64 claimed, u64 since, u64 fastest)
+{
+	u64 step = max(fastest / 2, (u64)ORED_FAST_MIN);
+
+	if (claimed <= known)
+		return known;
+	return min(claimed, known + ORED_LEAD + div64_u64(since, step));
+}
