@@ -184,6 +184,73 @@ u32 ored_f32_div_u32(u32 a, u32 n)
 	return (a & F32_SIGN) | f32_pack(quotient);
 }
 
+/*
+ * @a times @mul / @div, rounded once; for sums that lack contributions, so it
+ * may take its time. 30 more bits than the product has say on which side of a
+ * tie the quotient is, for the same reason as above.
+ */
+static struct partial f32_scale(struct partial a, u32 mul, u32 div)
+{
+	u64 dividend = (u64)(a.m < 0 ? -(s64)a.m : a.m) * mul << 30;
+	u64 quotient = div_u64(dividend, div);
+	s32 shift;
+
+	shift = max(fls64(quotient) - 1 - F32_FRAC_BITS, 30 - (s32)a.em);
+	quotient += (1ULL << (shift - 1)) - 1 + (quotient >> shift & 1);
+	quotient >>= shift;
+
+	return (struct partial){
+		.m = a.m < 0 ? -(s32)quotient : (s32)quotient,
+		.em = a.em + (u32)shift - 30,
+	};
+}
+
+/* How a sum becomes the result: @mul / @div, if that isn't 1 */
+struct scale {
+	u32 mul;
+	u32 div;
+	u64 recip;	/* of @div, where @mul is 1 */
+	bool mean;
+};
+
+static struct scale scale_of(u8 reduction, u32 nranks, u32 present)
+{
+	struct scale scale = { .mul = 1, .div = 1 };
+
+	scale.mean = reduction == ORED_MEAN;
+	if (scale.mean || present < nranks)
+		scale.div = present;
+	if (!scale.mean && present < nranks)
+		scale.mul = nranks;
+	else
+		scale.recip = reciprocal(scale.div);
+
+	return scale;
+}
+
+static inline struct partial f32_scaled(struct partial a,
+					const struct scale *scale)
+{
+	if (scale->mul != 1)
+		return f32_scale(a, scale->mul, scale->div);
+	return scale->recip ? f32_divide(a, scale->recip) : a;
+}
+
+/* The first rank from @rank on that has contributed; if none, @c->nranks */
+static inline u32 next_present(const struct ored_contribs *c, u32 rank)
+{
+	if (c->present) {
+		while (rank < c->nranks && !test_bit(rank, c->present))
+			rank++;
+	}
+
+	return rank;
+}
+
+#define for_each_present(rank, c) \
+	for (rank = next_present(c, 0); rank < (c)->nranks; \
+	     rank = next_present(c, rank + 1))
+
 static const u32 *contribution(const struct ored_contribs *c, u32 rank,
 			       size_t offset)
 {
@@ -196,18 +263,64 @@ static const u32 *contribution(const struct ored_contribs *c, u32 rank,
 	return (const u32 *)(base + offset);
 }
 
-/* Element @i of block @offset one addition at a time: right for any values. */
+/* A sum of element @i of block @offset whose steps overflow; any values. */
 static u32 f32_sum_any(const struct ored_contribs *c, size_t offset, u32 i)
 {
-	u32 sum = contribution(c, 0, offset)[i];
-	u32 rank;
+	u32 rank = next_present(c, 0);
+	u32 sum = contribution(c, rank, offset)[i];
 
 	if (f32_is_nan(sum))
 		return F32_NAN;
-	for (rank = 1; rank < c->nranks; rank++)
+	while ((rank = next_present(c, rank + 1)) < c->nranks)
 		sum = ored_f32_add(sum, contribution(c, rank, offset)[i]);
 
 	return sum;
+}
+
+/*
+ * The same for a mean: partial sums may leave the range, since what they are
+ * divided by brings the result back into it.
+ */
+static u32 f32_mean_any(const struct ored_contribs *c, size_t offset, u32 i,
+			const struct scale *scale)
+{
+	struct partial sum = { 0 };
+	u32 sign = F32_SIGN, special = 0;
+	u32 rank;
+
+	for_each_present(rank, c) {
+		u32 x = contribution(c, rank, offset)[i];
+
+		/* Only if all are negative can the result be -0. */
+		sign &= x;
+		if (!f32_is_special(x))
+			sum = f32_step(sum, f32_unpack(x));
+		else if (f32_is_nan(x) || (special && special != x))
+			special = F32_NAN;
+		else
+			special = x;
+	}
+	if (special)
+		return special;
+	if (sum.m)
+		sign = (u32)sum.m & F32_SIGN;
+
+	/* Rounding has taken it beyond what any of them can be. */
+	return sign | min(f32_pack(f32_scaled(sum, scale)) & ~F32_SIGN, F32_INF - 1);
+}
+
+static u32 f32_any(const struct ored_contribs *c, size_t offset, u32 i,
+		   const struct scale *scale)
+{
+	u32 sum;
+
+	if (scale->mean)
+		return f32_mean_any(c, offset, i, scale);
+	sum = f32_sum_any(c, offset, i);
+	if (scale->mul == 1 || f32_is_special(sum))
+		return sum;
+
+	return (sum & F32_SIGN) | f32_pack(f32_scaled(f32_unpack(sum), scale));
 }
 
 /*
@@ -218,15 +331,16 @@ static inline bool f32_sum_low(struct partial *sum,
 			       const struct ored_contribs *c, size_t offset,
 			       u32 n)
 {
-	const u32 *x = contribution(c, 0, offset);
-	u32 rank, i;
+	u32 rank = next_present(c, 0);
+	const u32 *x = contribution(c, rank, offset);
+	u32 i;
 
 	for (i = 0; i < n; i++) {
 		sum[i] = f32_unpack(x[i]);
 		if (unlikely(sum[i].em >= HIGH_EM))
 			return false;
 	}
-	for (rank = 1; rank < c->nranks; rank++) {
+	while ((rank = next_present(c, rank + 1)) < c->nranks) {
 		x = contribution(c, rank, offset);
 		for (i = 0; i < n; i++) {
 			struct partial p = f32_unpack(x[i]);
@@ -241,7 +355,7 @@ static inline bool f32_sum_low(struct partial *sum,
 }
 
 static inline void f32_block(u32 *dst, const struct ored_contribs *c,
-			     size_t offset, u32 n, u64 recip)
+			     size_t offset, u32 n, const struct scale *scale)
 {
 	struct partial sum[BLOCK];
 	bool low = f32_sum_low(sum, c, offset, n);
@@ -250,35 +364,45 @@ static inline void f32_block(u32 *dst, const struct ored_contribs *c,
 	for (i = 0; i < n; i++) {
 		/* Only the contributions can tell a zero's sign. */
 		if (unlikely(!low || !sum[i].m)) {
-			u32 any = f32_sum_any(c, offset, i);
-
-			dst[i] = recip ? ored_f32_div_u32(any, c->nranks) : any;
+			dst[i] = f32_any(c, offset, i, scale);
 			continue;
 		}
-		dst[i] = f32_pack(sum[i]);
-		/* The sign above stays where the division leaves nothing. */
-		if (recip)
-			dst[i] = (dst[i] & F32_SIGN) |
-				 f32_pack(f32_divide(sum[i], recip));
+		/* The sign stays where a division leaves nothing else. */
+		dst[i] = ((u32)sum[i].m & F32_SIGN) |
+			 f32_pack(f32_scaled(sum[i], scale));
 	}
 }
 
 static void f32_reduce(u32 *dst, const struct ored_contribs *c, u32 len,
-		       bool mean)
+		       const struct scale *scale)
 {
-	u64 recip = mean ? reciprocal(c->nranks) : 0;
 	u32 count = len / sizeof(u32);
 	u32 i;
 
 	for (i = 0; i + BLOCK <= count; i += BLOCK)
-		f32_block(dst + i, c, i * sizeof(u32), BLOCK, recip);
+		f32_block(dst + i, c, i * sizeof(u32), BLOCK, scale);
 	if (i < count)
-		f32_block(dst + i, c, i * sizeof(u32), count - i, recip);
+		f32_block(dst + i, c, i * sizeof(u32), count - i, scale);
 }
 
-void ored_reduce(void *dst, const struct ored_contribs *c, u32 len,
-		 u8 dtype, u8 reduction)
+static u32 count_present(const struct ored_contribs *c)
 {
-	if (dtype == ORED_F32)
-		f32_reduce(dst, c, len, reduction == ORED_MEAN);
+	u32 rank, present = 0;
+
+	for_each_present(rank, c)
+		present++;
+
+	return present;
+}
+
+u32 ored_reduce(void *dst, const struct ored_contribs *c, u32 len,
+		u8 dtype, u8 reduction)
+{
+	u32 present = count_present(c);
+	struct scale scale = scale_of(reduction, c->nranks, present);
+
+	if (dtype == ORED_F32 && present)
+		f32_reduce(dst, c, len, &scale);
+
+	return present;
 }

@@ -14,7 +14,11 @@
  *   F32), whatever NaN, sign and payload went in; with one rank too.
  * - A sum of zeros is -0 only if each of them is -0; x + -x is +0.
  * - MEAN is that sum, then one correctly rounded division by the number of
- *   ranks: what numpy.float32(sum) / numpy.float32(nranks) gives.
+ *   contributors: what numpy.float32(sum) / numpy.float32(present) gives; but
+ *   its partial sums don't overflow, so that a mean is finite if all
+ *   contributions are.
+ * - Where contributions are missing, SUM is scaled to all ranks: the sum times
+ *   the number of ranks divided by that of contributors, rounded once.
  *
  * Elements are in host order.
  */
@@ -29,7 +33,8 @@
  * @staged: those of all other ranks, by rank and without a gap for the own one
  * @stride: bytes from one staged contribution to the next
  * @rank: the own rank, below @nranks
- * @nranks: number of contributions, 1 to ORED_MAX_RANKS
+ * @nranks: number of ranks, 1 to ORED_MAX_RANKS
+ * @present: bit r: rank r has contributed; only these are looked at. NULL: all
  *
  * @own, @staged and @stride are multiples of 4, whatever the dtype; @staged
  * isn't looked at if there is only one rank.
@@ -40,6 +45,7 @@ struct ored_contribs {
 	size_t stride;
 	u32 rank;
 	u32 nranks;
+	const unsigned long *present;
 };
 
 /**
@@ -70,9 +76,11 @@ bool ored_reduce_built(u8 dtype, u8 reduction);
  *
  * For any context. Allocates nothing and needs little stack; takes time in
  * proportion to @len times the number of ranks.
+ *
+ * Return: how many have contributed. If nobody has, @dst isn't touched.
  */
-void ored_reduce(void *dst, const struct ored_contribs *c, u32 len,
-		 u8 dtype, u8 reduction);
+u32 ored_reduce(void *dst, const struct ored_contribs *c, u32 len,
+		u8 dtype, u8 reduction);
 
 /*
  * The two operations that F32 is made of, on bit patterns. They are what tests

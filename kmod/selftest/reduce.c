@@ -51,7 +51,7 @@ static bool __init test_known(void)
 
 		ok &= ored_expect(ored_f32_add(sums[i].a, sums[i].b) == sums[i].sum);
 		ok &= ored_expect(ored_f32_add(sums[i].b, sums[i].a) == sums[i].sum);
-		ored_reduce(&dst, &c, 4, ORED_F32, ORED_SUM);
+		ok &= ored_expect(ored_reduce(&dst, &c, 4, ORED_F32, ORED_SUM) == 2);
 		ok &= ored_expect(dst == sums[i].sum);
 	}
 	ok &= ored_expect(ored_f32_div_u32(0x3f800000, 3) == 0x3eaaaaab);

@@ -44,6 +44,23 @@ static inline u32 fpu_div(u32 a, u32 n)
 	return f32_bits(quotient);
 }
 
+/*
+ * @x rounded to the 24 bits of an F32, or to the smallest subnormal, but of any
+ * magnitude. Right also for doubles that are sums or quotients rounded once:
+ * 53 bits are enough for the second rounding to do no harm.
+ */
+static inline double f32_round_unbounded(double x)
+{
+	volatile float narrow;
+
+	if (x > -0x1p126 && x < 0x1p126) {
+		narrow = (float)x;
+		return narrow;
+	}
+	narrow = (float)(x / 0x1p64);
+	return narrow * 0x1p64;
+}
+
 /* Gradients: signs and fractions at random, exponents within 16 of each other */
 static inline u32 f32_gradient(void)
 {

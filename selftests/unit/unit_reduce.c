@@ -37,15 +37,67 @@ static void release(u32 *p, size_t elements, size_t shift, size_t used)
 	free(p - GUARD);
 }
 
-static u32 expected(u32 i, u32 nranks, u8 reduction)
+/* Which ranks have contributed; NULL: all */
+static const unsigned long *present;
+
+static bool is_present(u32 rank)
 {
-	u32 sum = f32_bits(f32_from(contrib[0][i]));
+	return !present || test_bit(rank, present);
+}
+
+static u32 count_present(u32 nranks)
+{
+	u32 r, count = 0;
+
+	for (r = 0; r < nranks; r++)
+		count += is_present(r);
+	return count;
+}
+
+/* Sums that overflow step by step, as F32 does */
+static double sum_of(u32 i, u32 nranks)
+{
+	u32 r, sum = 0x80000000U;	/* neutral, -0 included */
+
+	for (r = 0; r < nranks; r++) {
+		if (is_present(r))
+			sum = fpu_add(sum, contrib[r][i]);
+	}
+	return (double)f32_from(sum);
+}
+
+static double unbounded_sum_of(u32 i, u32 nranks)
+{
+	double sum = -0.0;
 	u32 r;
 
-	for (r = 1; r < nranks; r++)
-		sum = fpu_add(sum, contrib[r][i]);
+	for (r = 0; r < nranks; r++) {
+		if (is_present(r))
+			sum = f32_round_unbounded(sum + (double)f32_from(contrib[r][i]));
+	}
+	return sum;
+}
 
-	return reduction == ORED_MEAN ? fpu_div(sum, nranks) : sum;
+static float mean_of(u32 i, u32 nranks)
+{
+	double sum = unbounded_sum_of(i, nranks);
+	float mean = (float)(sum / count_present(nranks));
+
+	/* Infinite only if a contribution is */
+	if (__builtin_isinf(mean) && !__builtin_isinf(sum))
+		return mean < 0 ? -0x1.fffffep127f : 0x1.fffffep127f;
+	return mean;
+}
+
+static u32 expected(u32 i, u32 nranks, u8 reduction)
+{
+	u32 count = count_present(nranks);
+
+	if (reduction == ORED_MEAN)
+		return f32_bits(mean_of(i, nranks));
+	if (count == nranks)
+		return f32_bits((float)sum_of(i, nranks));
+	return f32_bits((float)(sum_of(i, nranks) * nranks / count));
 }
 
 /*
@@ -66,6 +118,7 @@ static void reduce_and_check(u32 count, u32 nranks, u32 rank, u32 shift,
 		.stride = stride * sizeof(u32),
 		.rank = rank,
 		.nranks = nranks,
+		.present = present,
 	};
 	u32 r, i, wrong = 0, moved = 0;
 
@@ -75,7 +128,8 @@ static void reduce_and_check(u32 count, u32 nranks, u32 rank, u32 shift,
 			memcpy(staged + shift + (r - (r > rank)) * stride,
 			       contrib[r], count * sizeof(u32));
 	}
-	ored_reduce(dst + shift, &c, count * sizeof(u32), ORED_F32, reduction);
+	CHECK_EQ(ored_reduce(dst + shift, &c, count * sizeof(u32), ORED_F32,
+			     reduction), count_present(nranks));
 	for (i = 0; i < count; i++) {
 		u32 want = expected(i, nranks, reduction);
 
@@ -381,6 +435,85 @@ TEST(reduce__nan_is_canonical)
 			reduce_and_check(1, nranks, 0, 0, 0, true, ORED_SUM);
 			reduce_and_check(1, nranks, 0, 0, 0, true, ORED_MEAN);
 		}
+	}
+}
+
+/* What isn't there is poison: a look at it shows. */
+static void poison(u32 nranks, u32 count)
+{
+	u32 r, i;
+
+	for (r = 0; r < nranks; r++) {
+		for (i = 0; i < count && !is_present(r); i++)
+			contrib[r][i] = F32_NAN;
+	}
+}
+
+static void partial_and_check(u32 count, u32 nranks, u32 rank,
+			      u32 (*one)(void))
+{
+	fill(nranks, count, one);
+	poison(nranks, count);
+	reduce_and_check(count, nranks, rank, 1, 1, rank & 1, ORED_SUM);
+	reduce_and_check(count, nranks, rank, 0, 0, rank & 2, ORED_MEAN);
+}
+
+TEST(reduce__every_subset_of_1_to_6)
+{
+	unsigned long subset;
+	u32 nranks;
+
+	present = &subset;
+	for (nranks = 1; nranks <= 6; nranks++) {
+		for (subset = 1; subset < 1UL << nranks; subset++) {
+			partial_and_check(19, nranks, (u32)subset % nranks, f32_gradient);
+			partial_and_check(19, nranks, (u32)subset % nranks, f32_corner);
+		}
+	}
+	present = NULL;
+}
+
+TEST(reduce__subsets_of_256)
+{
+	unsigned long subset[BITS_TO_LONGS(ORED_MAX_RANKS)];
+	u32 round, i;
+
+	present = subset;
+	for (round = 0; round < 40; round++) {
+		for (i = 0; i < ARRAY_SIZE(subset); i++)
+			subset[i] = tap_random() & (round & 1 ? tap_random() : ~0ULL);
+		__set_bit(255, subset);
+		partial_and_check(35, 256, round % 256, f32_gradient);
+		partial_and_check(35, 256, round % 256, f32_corner);
+	}
+	present = NULL;
+}
+
+TEST(reduce__nobody)
+{
+	unsigned long none = 0;
+	u32 own = 1, staged = 2, dst = CANARY;
+	struct ored_contribs c = {
+		.own = &own, .staged = &staged, .stride = 4,
+		.nranks = 2, .present = &none,
+	};
+
+	CHECK_EQ(ored_reduce(&dst, &c, 4, ORED_F32, ORED_SUM), 0);
+	CHECK_EQ(ored_reduce(&dst, &c, 4, ORED_F32, ORED_MEAN), 0);
+	CHECK_EQ(dst, CANARY);
+}
+
+TEST(reduce__mean_of_the_largest)
+{
+	u32 nranks, r;
+
+	for (nranks = 1; nranks <= ORED_MAX_RANKS; nranks++) {
+		for (r = 0; r < nranks; r++)
+			contrib[r][0] = 0xff7fffff;
+		/* Rounded on the way, to a little less or more; never infinite */
+		CHECK(expected(0, nranks, ORED_MEAN) >= 0xff7fff00);
+		CHECK(expected(0, nranks, ORED_MEAN) <= 0xff7fffff);
+		reduce_and_check(1, nranks, nranks / 2, 0, 0, false, ORED_MEAN);
 	}
 }
 
