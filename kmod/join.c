@@ -102,7 +102,9 @@ static void try_finish(struct ored_member *m)
 		if (l->status == ORED_PEER_HEARD)
 			WRITE_ONCE(l->status, ORED_PEER_LIVE);
 	}
-	WRITE_ONCE(m->payload, min_t(u32, payload, m->payload_bound));
+	m->room = min(payload, m->payload_bound);
+	/* A set of ranks shall fit behind it; where it can't, IP fragments. */
+	WRITE_ONCE(m->payload, max(m->room - m->mask, ORED_PAYLOAD_MIN + 0U));
 	/* Whoever sees the state sees the payload. */
 	smp_store_release(&m->state, ORED_STATE_JOINED);
 	ored_member_wake(m, EPOLLOUT | EPOLLWRNORM);
@@ -242,7 +244,7 @@ static void probed(struct ored_link *l, u16 size)
 	u32 payload = size - min_t(u32, size, ORED_WIRE_HEADER);
 
 	spin_lock_bh(&l->lock);
-	if (payload >= l->m->payload) {
+	if (payload >= l->m->room) {
 		/* It is only loss. */
 		l->probes = 0;
 		l->stuck = 0;
@@ -270,7 +272,7 @@ static void hear(struct ored_link *l, const struct ored_packet *pkt,
 	first = l->path->session != hello->session;
 	spin_lock(&l->lock);
 	news = ored_path_heard(l->path, hello, pkt->flags & ORED_F_FINAL);
-	l->heard = ktime_get_ns();
+	l->standing.heard = ktime_get_ns();
 	if (l->status == ORED_PEER_UNKNOWN)
 		WRITE_ONCE(l->status, ORED_PEER_HEARD);
 	spin_unlock(&l->lock);
@@ -384,7 +386,7 @@ void ored_join_bye(struct ored_link *l)
  */
 void ored_join_probe(struct ored_link *l)
 {
-	u16 payload = l->m->payload;
+	u16 payload = l->m->room;
 	u16 carries = 0;
 
 	spin_lock_bh(&l->lock);
@@ -421,7 +423,7 @@ static bool to_blame(const struct ored_link *l, int err)
 	case -EMSGSIZE:
 		return l->path->session && l->path->ok < l->path->try;
 	default:
-		return !l->heard;
+		return !l->standing.heard;
 	}
 }
 

@@ -169,7 +169,7 @@ void ored_leave_heard(struct ored_link *l, const struct ored_packet *pkt)
 		WRITE_ONCE(l->left_at, at);
 	WRITE_ONCE(l->status, ORED_PEER_LEFT);
 	if (pkt->flags & ORED_F_FINAL) {
-		WRITE_ONCE(l->gone, true);
+		WRITE_ONCE(l->standing.gone, true);
 		l->pto_at = U64_MAX;
 	}
 	spin_unlock(&l->lock);

@@ -8,10 +8,13 @@
 #include <net/route.h>
 #include <net/sock.h>
 
+#include "deadline.h"
+#include "early.h"
 #include "err.h"
 #include "join.h"
 #include "leave.h"
 #include "member.h"
+#include "policy.h"
 #include "timer.h"
 #include "tx.h"
 
@@ -150,6 +153,7 @@ static int links_init(struct ored_member *m, const struct ored_peer *peers, char
 		l->pto_at = U64_MAX;
 		l->ask_at = U64_MAX;
 		ored_rate_init(&l->rate, m->nranks - 1);
+		ored_standing_init(&l->standing);
 		err = check_peer(m, r, &peers[r], why);
 		if (!err)
 			err = dst_cache_init(&l->dst, GFP_KERNEL_ACCOUNT);
@@ -163,7 +167,8 @@ static int links_init(struct ored_member *m, const struct ored_peer *peers, char
 /* The most that any route of the group allows. */
 static void bound_payload(struct ored_member *m)
 {
-	u32 bound = m->conf.payload_max ?: ored_payload_round(65535 - ored_overhead(m));
+	u32 bound = m->conf.payload_max ? m->conf.payload_max + m->mask :
+					  ored_payload_round(65535 - ored_overhead(m));
 	struct ored_route route;
 	struct ored_link *l;
 	u32 payload;
@@ -193,6 +198,7 @@ static void free_work(struct work_struct *work)
 
 	/* The timer is stopped, so it can't be queued again. */
 	cancel_work_sync(&m->drained);
+	ored_deadline_free(m);
 	ored_slots_free(m);
 	for (r = 0; m->links && r < m->nranks; r++)
 		dst_cache_destroy(&m->links[r].dst);
@@ -205,6 +211,7 @@ static void free_work(struct work_struct *work)
 	put_net(m->on->net);
 	kvfree(m->links);
 	kvfree(m->joining.path);
+	ored_early_free(m);
 	free_percpu(m->stats);
 	memzero_explicit(&m->conf, sizeof(m->conf));
 	kfree(m);
@@ -267,7 +274,9 @@ struct ored_member *ored_member_new(struct ored_net *on, const struct ored_join 
 	m->conf = *conf;
 	m->rank = conf->rank;
 	m->nranks = conf->nranks;
-	m->nslots = conf->depth + 1;
+	m->nslots = ORED_SLOTS_PAST + conf->depth + ORED_SLOTS_AHEAD;
+	m->mask = BITS_TO_LONGS(m->nranks) * sizeof(long);
+	ored_policy_init(m);
 	m->ifindex = ifindex;
 	m->state = ORED_STATE_JOINING;
 	m->tell_at = U64_MAX;
@@ -279,7 +288,11 @@ struct ored_member *ored_member_new(struct ored_net *on, const struct ored_join 
 	INIT_WORK(&m->drained, drained_work);
 	INIT_RCU_WORK(&m->free, free_work);
 	ored_timer_init(m);
-	err = fill(m, peers, why);
+	err = ored_early_alloc(m);
+	if (!err)
+		err = ored_deadline_init(m, why);
+	if (!err)
+		err = fill(m, peers, why);
 	if (err) {
 		free_work(&m->free.work);
 		return ERR_PTR(err);
@@ -302,6 +315,7 @@ static void bury(struct ored_member *m)
 {
 	ored_leave_final(m);
 	ored_timer_stop(m);
+	ored_deadline_stop(m);
 	queue_rcu_work(ored_wq, &m->free);
 }
 

@@ -11,7 +11,7 @@
  *   ored_sock.conf_mutex   options of a socket, its joining and leaving
  *   ored_net.lock          lists of the namespace; process context
  *   ored_member.lock       states of slots and of the membership, posted,
- *	finished, received, what peers have left; BH off
+ *	finished, received, what peers have left, terms and bounds; BH off
  *   ored_link.lock         everything about one peer: its flows in all
  *	slots, its receivers' ACK state, window, path, counters; BH off
  *   ored_slot.know, ored_member.timer_lock       leaves; BH off
@@ -21,7 +21,11 @@
  * loopback the receiver is ourselves.
  *
  * Gradients need no lock: chunks are claimed, placed and counted atomically,
- * and a slot isn't reset while anybody is inside (slot.h).
+ * and a slot isn't reset while anybody is inside (slot.h). Who takes the result
+ * of an op that isn't whole seals it first and waits until nobody writes into it.
+ *
+ * The timer that keeps bounds fires in hard interrupt context, where none of
+ * these locks may be taken: it only wakes the waiter and the group's worker.
  *
  * Lifetime
  * ========
@@ -30,7 +34,8 @@
  * posted, for a bounded time (leave.c), and is then killed. Killing unlinks it,
  * stops its timer and frees it after an RCU grace period, in a workqueue,
  * since the outer socket's release sleeps. Packets find memberships under RCU;
- * the timer is cancelled before the grace period begins. A membership holds its
+ * the timers are cancelled before the grace period begins, and the worker is
+ * ended after it, when nobody can give it work any more. A membership holds its
  * namespace until it is freed, so that the end of a container's last process
  * doesn't cut its peers off. It doesn't hold the module: unloading kills what
  * is left and waits for it.
@@ -40,6 +45,7 @@
 
 #include <linux/hrtimer.h>
 #include <linux/in6.h>
+#include <linux/kthread.h>
 #include <linux/list.h>
 #include <linux/rcupdate.h>
 #include <linux/spinlock.h>
@@ -47,8 +53,12 @@
 #include <net/dst_cache.h>
 #include <linux/ored.h>
 
+#include "core/bound.h"
+#include "core/early.h"
 #include "core/hello.h"
+#include "core/incast.h"
 #include "core/rate.h"
+#include "core/standing.h"
 #include "net.h"
 #include "slot.h"
 #include "udp.h"
@@ -83,12 +93,11 @@ struct ored_addr {
  * @status: enum ored_peer_status
  * @path: what joining knows of it, in @joining of the membership; changed under
  *	both locks
- * @posted: ops it has posted, as last heard
- * @left: ops it has left; read without the lock; only grows
+ * @standing: how far it is; read without the lock; what it has left grows only
+ *	under the membership's lock too
+ * @advert: what its last control packet said of t_C and incast
  * @left_at: with ORED_PEER_LEFT: first op it doesn't take part in
- * @gone: it serves nothing any more
  * @bye_known: it knows that we are leaving
- * @heard: when it was last heard, ns; 0: never
  * @rate: window and round trip
  * @inflight: packets in flight, all flows
  * @unasked: packets sent since an ACK was asked for
@@ -119,12 +128,10 @@ struct ored_link {
 	spinlock_t		lock ____cacheline_aligned_in_smp;
 	u8			status;
 	struct ored_path	*path;
-	u64			posted;
-	u64			left;
+	struct ored_standing	standing;
+	u32			advert;
 	u64			left_at;
-	bool			gone;
 	bool			bye_known;
-	u64			heard;
 	struct ored_rate	rate;
 	u32			inflight;
 	u32			unasked;
@@ -158,7 +165,8 @@ struct ored_link {
  * @family: AF_INET or AF_INET6
  * @session: what peers put into their packets to us
  * @ifindex: interface that all packets must leave by, or 0
- * @payload_bound: no payload can be larger
+ * @payload_bound: no payload can be larger, nor what follows it in a packet
+ * @mask: bytes of a set of ranks in a packet
  * @udp: the outer socket
  * @links: by rank; the own one only holds the own address
  * @slots: @nslots of them
@@ -175,6 +183,7 @@ struct ored_link {
  * @failure: why joining failed, negative errno
  * @explained: the socket has a sentence about it
  * @payload: agreed; 0 until then
+ * @room: bytes that all paths carry behind our header: @payload and @mask
  * @posted: ops posted here
  * @finished: all ops below it have ended here
  * @received: ops whose result recv() has taken
@@ -187,6 +196,23 @@ struct ored_link {
  * @hello_at: next round of HELLOs, ns
  * @hello_gap: until the one after it, ns
  * @deadline: joining fails, or leaving ends, ns
+ * @policy: what to make of loss
+ * @bound: how long ops may take
+ * @early: the early timeout
+ * @incast: how many peers may send to us
+ * @advert: what our control packets say of both
+ * @samples: room for the early timeout, by rank
+ * @takes: room for what peers advertise
+ * @promised: when the op that was posted last ends at the latest; ORED_NEVER: no
+ *	such promise
+ * @fastest: shortest time from a complete op's post to its end, ns; 0: none yet
+ * @resync: this rank was behind and missed a result; until a reliable op
+ * @due_timer: keeps bounds; fires in hard interrupt context
+ * @due_at: when it does; read without the lock
+ * @due_dead: it may not be started any more
+ * @sweep: the worker shall look what can be reduced
+ * @worker: the group's
+ * @due_work: what it does
  * @timer_lock: protects @timer_at and @dead
  * @timer: the only one
  * @timer_at: when it fires, ns; U64_MAX: it doesn't
@@ -207,6 +233,7 @@ struct ored_member {
 	u32			session;
 	int			ifindex;
 	u16			payload_bound;
+	u16			mask;
 	struct ored_udp		*udp;
 	struct ored_link	*links;
 	struct ored_slot	*slots;
@@ -224,6 +251,7 @@ struct ored_member {
 	int			failure;
 	bool			explained;
 	u32			payload;
+	u32			room;
 	u64			posted;
 	u64			finished;
 	u64			received;
@@ -236,6 +264,22 @@ struct ored_member {
 	u64			hello_at;
 	u64			hello_gap;
 	u64			deadline;
+	struct ored_policy	policy;
+	struct ored_bound	bound;
+	struct ored_early	early;
+	struct ored_incast_state incast;
+	u32			advert;
+	u64			*samples;
+	u32			*takes;
+	u64			promised;
+	u64			fastest;
+	bool			resync;
+	struct hrtimer		due_timer;
+	u64			due_at;
+	bool			due_dead;
+	bool			sweep;
+	struct kthread_worker	*worker;
+	struct kthread_work	due_work;
 
 	spinlock_t		timer_lock;	/* @timer_at, @dead */
 	struct hrtimer		timer;
@@ -268,9 +312,15 @@ bool ored_addr_equal(const struct ored_addr *a, const struct ored_addr *b);
  */
 static inline bool ored_link_needs(const struct ored_link *l, u64 op)
 {
-	if (READ_ONCE(l->gone) || READ_ONCE(l->left) > op)
+	if (READ_ONCE(l->standing.gone) || READ_ONCE(l->standing.left) > op)
 		return false;
 	return READ_ONCE(l->status) != ORED_PEER_LEFT || READ_ONCE(l->left_at) > op;
+}
+
+/* A peer has slots for so many ops from the first on that it hasn't left. */
+static inline u32 ored_slots_open(const struct ored_member *m)
+{
+	return m->nslots - ORED_SLOTS_PAST;
 }
 
 /* Microseconds, as peers see them in our packets */

@@ -11,6 +11,7 @@
 
 #include "af_ored.h"
 #include "core/reduce.h"
+#include "deadline.h"
 #include "op.h"
 #include "timer.h"
 
@@ -65,6 +66,9 @@ bool ored_can_send(struct ored_sock *osk, struct ored_member *m)
  */
 bool ored_can_recv(struct ored_sock *osk, struct ored_member *m)
 {
+	/* Whoever waits ends an op whose time is up by himself. */
+	if (ored_deadline_due(m, ktime_get_ns()))
+		ored_deadline_check(m);
 	if (READ_ONCE(m->received) < READ_ONCE(m->finished))
 		return true;
 	if (READ_ONCE(osk->sk.sk_shutdown) & RCV_SHUTDOWN)
@@ -164,7 +168,8 @@ static int post(struct ored_sock *osk, struct ored_member *m, const struct ored_
 {
 	struct ored_params params = {
 		.bytes = len,
-		.word = ored_params_word(op->dtype, op->reduction, op->kind, ORED_MODE_RELIABLE),
+		.word = ored_params_word(op->dtype, op->reduction, op->kind,
+					 op->mode ?: READ_ONCE(m->policy.mode)),
 	};
 	struct ored_slot *slot;
 
@@ -176,7 +181,7 @@ static int post(struct ored_sock *osk, struct ored_member *m, const struct ored_
 	slot = ored_slot_of(m, m->posted);
 	if (!copy_from_iter_full(slot->in, len, &msg->msg_iter))
 		return ored_sock_refuse(osk, EFAULT, "the bucket can't be read");
-	if (ored_op_post(slot, &params))
+	if (ored_op_post(slot, &params, op))
 		return ored_sock_refuse(osk, EPIPE, "this socket has left its group");
 	return 0;
 }
@@ -274,8 +279,10 @@ static int take(struct ored_sock *osk, struct ored_member *m, struct msghdr *msg
 	if (m->received >= smp_load_acquire(&m->finished))
 		return ored_can_recv(osk, m) ? 0 : -ENODATA;
 	slot = ored_slot_of(m, m->received);
-	if (!slot->error)
+	if (!slot->error) {
+		ored_op_settle(slot);
 		ret = copy_bucket(osk, slot, msg, room, flags);
+	}
 	if (ret < 0)
 		return ret;
 	ored_op_result(slot, &result);

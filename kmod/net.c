@@ -5,6 +5,7 @@
 
 #include "member.h"
 #include "net.h"
+#include "policy.h"
 #include "setup.h"
 
 static unsigned int ored_net_id __read_mostly;
@@ -42,6 +43,7 @@ static int __net_init net_begin(struct net *net)
 	struct ored_net *on = ored_net(net);
 
 	on->net = net;
+	on->policy = (struct ored_policy)ORED_POLICY_DEFAULT;
 	mutex_init(&on->lock);
 	INIT_LIST_HEAD(&on->members);
 	INIT_LIST_HEAD(&on->udps);

@@ -24,6 +24,7 @@ struct ored_member;
  * @setups: groups that an administrator has set up, under @lock
  * @nsetups: how many
  * @stats: counters of packets that no membership can be charged with
+ * @policy: of new memberships, and what zeros in theirs stand for
  */
 struct ored_net {
 	struct net		*net;
@@ -34,6 +35,7 @@ struct ored_net {
 	struct list_head	setups;
 	u32			nsetups;
 	struct ored_stats __percpu *stats;
+	struct ored_policy	policy;
 };
 
 struct ored_net *ored_net(const struct net *net);

@@ -1,17 +1,20 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Ops. A contribution that has been placed is counted; the last one to a chunk
- * reduces it, in the order of ranks, and hands it to the gather, so that the
- * two stages are pipelined chunk by chunk. The last chunk of the result
- * finishes the op. Everything up to that runs wherever packets are received.
+ * Ops. The last contribution to a chunk that anybody waits for has it reduced, in
+ * the order of ranks, and handed to the gather, so that the two stages are
+ * pipelined chunk by chunk. The last chunk of the result ends the op. Everything
+ * up to that runs wherever packets are received. What ends a bounded op before
+ * that is in deadline.c.
  */
 
+#include <linux/bitmap.h>
 #include <linux/ktime.h>
 #include <linux/ored.h>
 
 #include "core/reduce.h"
+#include "deadline.h"
+#include "early.h"
 #include "op.h"
-#include "timer.h"
 #include "tx.h"
 
 /**
@@ -34,9 +37,32 @@ bool ored_op_sends(struct ored_slot *slot, u64 op)
 	return false;
 }
 
-static void reduce(struct ored_slot *slot, u32 chunk)
+/* Who has contributed to a chunk of the own shard */
+static unsigned long *present_of(const struct ored_slot *slot, u32 chunk)
+{
+	return slot->present + (size_t)chunk * slot->words;
+}
+
+/* What is known of whose contributions were counted, for the result */
+static void note_counted(struct ored_slot *slot, const unsigned long *counted)
+{
+	u32 r;
+
+	for (r = 0; r < slot->m->nranks; r++) {
+		if (!counted || test_bit(r, counted)) {
+			if (!test_bit(r, slot->some))
+				set_bit(r, slot->some);
+		} else if (test_bit(r, slot->whole)) {
+			clear_bit(r, slot->whole);
+		}
+	}
+}
+
+/* Reduces a chunk of the own shard from what is there of it. */
+static void reduce_chunk(struct ored_slot *slot, u32 chunk)
 {
 	struct ored_member *m = slot->m;
+	unsigned long *counted = slot->counted + (size_t)chunk * slot->words;
 	u32 whole = ored_map_first(&slot->map, m->rank) + chunk;
 	u32 offset = ored_map_offset(&slot->map, whole);
 	struct ored_contribs c = {
@@ -47,41 +73,135 @@ static void reduce(struct ored_slot *slot, u32 chunk)
 		.nranks = m->nranks,
 	};
 	u16 word = slot->params.word;
-	int place;
 
+	bitmap_copy(counted, present_of(slot, chunk), m->nranks);
+	/* Pairs with the barrier before a contribution's bit is set. */
+	smp_rmb();
+	if (!bitmap_full(counted, m->nranks))
+		c.present = counted;
 	ored_reduce(slot->out + offset, &c, ored_map_length(&slot->map, whole),
 		    ored_params_dtype(word), ored_params_reduction(word));
+	note_counted(slot, c.present);
+}
+
+/*
+ * Whether a chunk of the own shard can be reduced: everybody who is waited for
+ * has contributed, or the scatter is sealed. Not before the post, which puts the
+ * own contribution in last.
+ */
+static bool ready(const struct ored_slot *slot, u32 chunk)
+{
+	const unsigned long *present = present_of(slot, chunk);
+	u32 w;
+
+	if (!test_bit(slot->m->rank, present))
+		return false;
+	/* Whoever sees that sees whom the op waits for. */
+	smp_rmb();
+	if (test_bit(ORED_SCATTER, &slot->sealed))
+		return true;
+	for (w = 0; w < slot->words; w++) {
+		if (READ_ONCE(slot->need[w]) & ~READ_ONCE(present[w]))
+			return false;
+	}
+	return true;
+}
+
+/* Has everybody who is waited for given everything? */
+static bool is_complete(const struct ored_slot *slot)
+{
+	const struct ored_member *m = slot->m;
+	const struct ored_link *l;
+	u32 left = 0;
+
+	if (atomic_read(&slot->reducing))
+		return false;
+	ored_for_each_link(m, l) {
+		if (test_bit(l->rank, slot->need) &&
+		    atomic_read(&slot->peer[l->rank].gathering) > 0)
+			return false;
+		left += READ_ONCE(l->status) == ORED_PEER_LEFT;
+	}
+	return !slot->bounded ||
+	       ored_quorum(bitmap_weight(slot->need, m->nranks), m->nranks - left);
+}
+
+static void try_complete(struct ored_slot *slot)
+{
+	/* Pairs with the release in publish(): it is known whom to wait for. */
+	if (smp_load_acquire(&slot->state) == ORED_SLOT_POSTED && is_complete(slot))
+		ored_op_end(slot, 0, ORED_LIMIT_COMPLETE);
+}
+
+/* Reduces a chunk, unless somebody does or the op is over, and hands it on. */
+static bool reduce(struct ored_slot *slot, u32 chunk)
+{
+	int place;
+
+	if (test_and_set_bit(chunk, slot->reduced) || !ored_slot_write(slot))
+		return false;
+	reduce_chunk(slot, chunk);
 	place = atomic_inc_return(&slot->ready) - 1;
 	/* Pairs with the acquire in next_new(): the result is there. */
 	smp_store_release(&slot->order[place], chunk + 1);
-	ored_op_chunk_done(slot);
+	ored_slot_written(slot);
+	if (atomic_dec_and_test(&slot->reducing))
+		try_complete(slot);
+	return true;
 }
 
 /**
  * ored_op_contribution() - a contribution has been placed
  * @slot: entered; no lock held
+ * @rank: whose
  * @chunk: of the own shard, counted over it
- *
- * The counter orders: whoever makes it complete sees what all others placed.
  *
  * Return: whether it was the last, so that there is something to gather
  */
-bool ored_op_contribution(struct ored_slot *slot, u32 chunk)
+bool ored_op_contribution(struct ored_slot *slot, u32 rank, u32 chunk)
 {
-	if (atomic_inc_return(&slot->contributions[chunk]) != slot->m->nranks)
-		return false;
-	reduce(slot, chunk);
-	return true;
+	if (rank != slot->m->rank)
+		atomic_dec(&slot->peer[rank].scattering);
+	/* Whoever sees the bit sees the contribution. */
+	smp_mb__before_atomic();
+	set_bit(rank, present_of(slot, chunk));
+	/* Of two that are last at the same time, one at least sees both. */
+	smp_mb__after_atomic();
+	return ready(slot, chunk) && reduce(slot, chunk);
 }
 
 /**
- * ored_op_chunk_done() - a chunk of the result is there
+ * ored_op_gathered() - a chunk of the result has been placed
  * @slot: entered; no lock held
+ * @owner: who reduced it
+ * @chunk: counted over the bucket
+ * @counted: whose contributions are in it; NULL: everybody's
  */
-void ored_op_chunk_done(struct ored_slot *slot)
+void ored_op_gathered(struct ored_slot *slot, u32 owner, u32 chunk, const unsigned long *counted)
 {
-	if (atomic_dec_and_test(&slot->remaining))
-		ored_op_finish(slot, 0);
+	if (counted && !test_bit(slot->m->rank, counted))
+		set_bit(chunk, slot->uncounted);
+	note_counted(slot, counted);
+	if (!atomic_dec_return(&slot->peer[owner].gathering))
+		try_complete(slot);
+}
+
+/**
+ * ored_op_sweep() - reduces what can be by now
+ * @slot: posted, entered; process context, no lock held
+ *
+ * After the scatter has been sealed, or a peer isn't waited for any more.
+ */
+void ored_op_sweep(struct ored_slot *slot)
+{
+	u32 chunk, count = ored_map_count(&slot->map, slot->m->rank);
+
+	for (chunk = 0; chunk < count; chunk++) {
+		if (!test_bit(chunk, slot->reduced) && ready(slot, chunk))
+			reduce(slot, chunk);
+		cond_resched();
+	}
+	try_complete(slot);
 }
 
 /* An op that has failed sends nothing any more. */
@@ -93,12 +213,91 @@ static void stop_flows(struct ored_slot *slot)
 	ored_for_each_link(slot->m, l) {
 		spin_lock(&l->lock);
 		for (stage = 0; stage < ORED_STAGES; stage++)
-			l->inflight -= ored_flow_all_arrived(&slot->peer[l->rank].tx[stage]);
+			l->inflight -= ored_flow_stop(&slot->peer[l->rank].tx[stage]);
 		spin_unlock(&l->lock);
 	}
 }
 
-static void finish(struct ored_slot *slot, int error)
+/* Who hasn't posted the op may not count for the next. */
+static void count_posts(struct ored_slot *slot)
+{
+	struct ored_link *l;
+
+	ored_for_each_link(slot->m, l) {
+		spin_lock(&l->lock);
+		ored_standing_ended(&l->standing, slot->op);
+		spin_unlock(&l->lock);
+	}
+}
+
+static bool gather_whole(const struct ored_slot *slot)
+{
+	const struct ored_link *l;
+
+	ored_for_each_link(slot->m, l) {
+		if (atomic_read(&slot->peer[l->rank].gathering) > 0)
+			return false;
+	}
+	return true;
+}
+
+static void note_behind(struct ored_slot *slot)
+{
+	const struct ored_link *l;
+	u64 left = 0;
+
+	ored_for_each_link(slot->m, l)
+		left = max(left, READ_ONCE(l->standing.left));
+	slot->behind = left - min(left, slot->op);
+	if (!gather_whole(slot))
+		slot->m->resync = true;
+}
+
+/* What is learnt for the bounds of ops to come. */
+static void learn(struct ored_slot *slot)
+{
+	struct ored_member *m = slot->m;
+	bool complete = slot->limit == ORED_LIMIT_COMPLETE;
+	u32 loss;
+
+	if (complete && (!m->fastest || slot->elapsed_ns < m->fastest))
+		WRITE_ONCE(m->fastest, slot->elapsed_ns);
+	if (!slot->bounded || slot->limit == ORED_LIMIT_BEHIND)
+		return;
+	loss = ored_op_loss(slot);
+	ored_bound_ended(&m->bound, slot->mine.bytes, slot->elapsed_ns, loss, complete);
+	if (slot->in_term)
+		ored_early_end(slot, loss);
+}
+
+/* What the end of an op means for those after it. */
+static void account(struct ored_slot *slot)
+{
+	struct ored_member *m = slot->m;
+
+	if (slot->bounded) {
+		set_bit(ORED_SCATTER, &slot->sealed);
+		set_bit(ORED_GATHER, &slot->sealed);
+		count_posts(slot);
+	}
+	if (slot->limit == ORED_LIMIT_BEHIND)
+		note_behind(slot);
+	else if (!slot->bounded && !slot->error)
+		m->resync = false;
+	slot->resync = m->resync;
+	if (!slot->error)
+		learn(slot);
+}
+
+/**
+ * ored_op_end_locked() - an op has ended
+ * @slot: the op's, entered or posted; the membership's lock is held
+ * @error: 0 or why it failed, negative
+ * @limit: enum ored_limit
+ *
+ * The caller sees to the next op's term: ored_deadline_update().
+ */
+void ored_op_end_locked(struct ored_slot *slot, int error, u8 limit)
 {
 	struct ored_member *m = slot->m;
 	u64 op;
@@ -107,9 +306,11 @@ static void finish(struct ored_slot *slot, int error)
 	if (slot->state != ORED_SLOT_POSTED)
 		return;
 	slot->elapsed_ns = ktime_get_ns() - slot->posted_ns;
+	slot->limit = limit;
 	WRITE_ONCE(slot->error, error);
 	if (error)
 		stop_flows(slot);
+	account(slot);
 	/* Whoever sees the state sees the error. */
 	smp_store_release(&slot->state, ORED_SLOT_FINISHED);
 	op = m->finished;
@@ -120,19 +321,24 @@ static void finish(struct ored_slot *slot, int error)
 	if (!rcu_access_pointer(m->sk))
 		slot->delivered = true;
 	ored_slot_try_release(slot);
+	ored_slot_release_past(m);
 	ored_member_wake(m, EPOLLIN | EPOLLRDNORM);
 }
 
 /**
- * ored_op_finish() - an op has ended
+ * ored_op_end() - an op has ended
  * @slot: entered; no lock held
  * @error: 0 or why it failed, negative
+ * @limit: enum ored_limit
  */
-void ored_op_finish(struct ored_slot *slot, int error)
+void ored_op_end(struct ored_slot *slot, int error, u8 limit)
 {
-	spin_lock_bh(&slot->m->lock);
-	finish(slot, error);
-	spin_unlock_bh(&slot->m->lock);
+	struct ored_member *m = slot->m;
+
+	spin_lock_bh(&m->lock);
+	ored_op_end_locked(slot, error, limit);
+	ored_deadline_update(m);
+	spin_unlock_bh(&m->lock);
 }
 
 /* Does a peer still owe us something of an op? */
@@ -160,7 +366,7 @@ static struct ored_link *who_left(struct ored_slot *slot, u64 op)
 	ored_for_each_link(slot->m, l) {
 		if (READ_ONCE(l->status) == ORED_PEER_LEFT && READ_ONCE(l->left_at) <= op)
 			return l;
-		if (READ_ONCE(l->gone) && owes(slot, l))
+		if (READ_ONCE(l->standing.gone) && owes(slot, l))
 			return l;
 	}
 	return NULL;
@@ -177,7 +383,8 @@ static void fail(struct ored_slot *slot, const struct ored_failure *failure)
 	if (!slot->failure.field)
 		slot->failure = *failure;
 	m->failed_ops = true;
-	finish(slot, slot->failure.field == ORED_FAILURE_LEFT ? -ECONNRESET : -EPROTO);
+	ored_op_end_locked(slot, slot->failure.field == ORED_FAILURE_LEFT ? -ECONNRESET : -EPROTO,
+			   ORED_LIMIT_NONE);
 }
 
 static void start_flows(struct ored_slot *slot)
@@ -193,6 +400,8 @@ static void start_flows(struct ored_slot *slot)
 		spin_lock_bh(&l->lock);
 		ored_flow_start(&peer->tx[ORED_SCATTER], theirs);
 		ored_flow_start(&peer->tx[ORED_GATHER], own);
+		atomic_add(own, &peer->scattering);
+		atomic_add(theirs, &peer->gathering);
 		peer->next[ORED_SCATTER] = 0;
 		peer->next[ORED_GATHER] = 0;
 		peer->rx[ORED_SCATTER].count = own;
@@ -205,7 +414,7 @@ static void start_flows(struct ored_slot *slot)
 static bool doomed(struct ored_slot *slot, const struct ored_params *params, u32 known_by,
 		   struct ored_failure *failure)
 {
-	struct ored_link *left = who_left(slot, slot->op);
+	struct ored_link *left = slot->bounded ? NULL : who_left(slot, slot->op);
 
 	*failure = slot->failure;
 	if (failure->field)
@@ -219,6 +428,27 @@ static bool doomed(struct ored_slot *slot, const struct ored_params *params, u32
 		return false;
 	*failure = (struct ored_failure){ .field = ORED_FAILURE_LEFT, .rank = { left->rank } };
 	return true;
+}
+
+/* Does a bounded op that is posted now wait for a peer? */
+static bool counts(const struct ored_slot *slot, const struct ored_link *l)
+{
+	if (READ_ONCE(l->status) == ORED_PEER_LEFT && READ_ONCE(l->left_at) <= slot->op)
+		return false;
+	return ored_standing_counts(&l->standing);
+}
+
+static void set_need(struct ored_slot *slot)
+{
+	struct ored_link *l;
+
+	lockdep_assert_held(&slot->m->lock);
+	bitmap_zero(slot->need, slot->m->nranks);
+	__set_bit(slot->m->rank, slot->need);
+	ored_for_each_link(slot->m, l) {
+		if (!slot->bounded || counts(slot, l))
+			__set_bit(l->rank, slot->need);
+	}
 }
 
 /*
@@ -238,48 +468,81 @@ static int publish(struct ored_slot *slot, const struct ored_params *params, u32
 	}
 	slot->posted_ns = ktime_get_ns();
 	slot->mine = *params;
+	set_need(slot);
+	slot->incast = ored_early_incast(m);
 	fails = doomed(slot, params, known_by, &failure);
 	WRITE_ONCE(slot->error, fails ? -EPROTO : 0);
 	/* Pairs with the acquire in ored_op_sends(): flows and error are set. */
 	smp_store_release(&slot->state, ORED_SLOT_POSTED);
 	WRITE_ONCE(m->posted, slot->op + 1);
+	ored_deadline_promise(slot);
 	if (fails)
 		fail(slot, &failure);
+	ored_deadline_update(m);
 	spin_unlock_bh(&m->lock);
 	if (fails)
 		ored_op_tell_failures(m);
 	return 0;
 }
 
+/* Peers that can't be sent anything of an op are told how far we are. */
+static void tell_progress(struct ored_member *m, u64 op)
+{
+	struct ored_link *l;
+
+	ored_for_each_link(m, l) {
+		u64 left = READ_ONCE(l->standing.left);
+
+		if (left > op || op >= left + ored_slots_open(m))
+			ored_send_mark(l, ORED_F_REQUEST);
+	}
+}
+
+static void contribute(struct ored_slot *slot)
+{
+	struct ored_member *m = slot->m;
+	u32 chunk;
+
+	for (chunk = 0; chunk < ored_map_count(&slot->map, m->rank); chunk++) {
+		ored_op_contribution(slot, m->rank, chunk);
+		cond_resched();
+	}
+	try_complete(slot);
+}
+
 /**
  * ored_op_post() - the own contribution is in the slot
  * @slot: open, for op ored_member.posted; the caller is the only one to post
- * @params: what the op is
+ * @params: what all ranks must agree on
+ * @op: what else the caller wants
  *
  * Process context. Sends what can be sent at once.
  *
  * Return: 0, also for an op that has failed already; -EPIPE: the group has been
  * left meanwhile, and nothing is posted
  */
-int ored_op_post(struct ored_slot *slot, const struct ored_params *params)
+int ored_op_post(struct ored_slot *slot, const struct ored_params *params,
+		 const struct ored_op *op)
 {
 	struct ored_member *m = slot->m;
-	u32 known_by, chunk;
-	int err = -EPIPE;
+	u64 number = slot->op;
+	u32 known_by;
+	int err;
 
 	/* Only whoever posts can move it on from where it is. */
-	if (WARN_ON_ONCE(!ored_slot_enter(slot, slot->op)))
-		return err;
+	if (WARN_ON_ONCE(!ored_slot_enter(slot, number)))
+		return -EPIPE;
 	known_by = ored_slot_know(slot, params, m->rank);
-	atomic_set(&slot->remaining, slot->map.chunks);
+	slot->bounded = ored_params_mode(params->word) == ORED_MODE_BOUNDED;
+	slot->zero = op->flags & ORED_OP_MISSING_ZERO;
+	ored_deadline_choose(slot, op);
+	atomic_set(&slot->reducing, ored_map_count(&slot->map, m->rank));
 	start_flows(slot);
 	err = publish(slot, params, known_by);
 	if (!err && !READ_ONCE(slot->error)) {
+		tell_progress(m, number);
 		ored_pump(m);
-		for (chunk = 0; chunk < ored_map_count(&slot->map, m->rank); chunk++) {
-			ored_op_contribution(slot, chunk);
-			cond_resched();
-		}
+		contribute(slot);
 	}
 	ored_slot_leave(slot);
 	ored_pump(m);
@@ -302,6 +565,7 @@ void ored_op_fail(struct ored_slot *slot, u64 op, const struct ored_failure *fai
 	spin_lock_bh(&m->lock);
 	if (slot->op == op && slot->state == ORED_SLOT_POSTED) {
 		fail(slot, failure);
+		ored_deadline_update(m);
 		failed = true;
 	} else if (slot->op == op && slot->state == ORED_SLOT_OPEN && !slot->failure.field) {
 		slot->failure = *failure;
@@ -312,9 +576,11 @@ void ored_op_fail(struct ored_slot *slot, u64 op, const struct ored_failure *fai
 }
 
 /**
- * ored_op_peer_left() - fails the ops that a peer doesn't take part in
+ * ored_op_peer_left() - a peer takes no part in some ops any more
  * @m: the membership; its lock is held
  * @l: the peer
+ *
+ * Reliable ops that it owes something fail; bounded ones don't wait for it.
  */
 void ored_op_peer_left(struct ored_member *m, struct ored_link *l)
 {
@@ -325,11 +591,19 @@ void ored_op_peer_left(struct ored_member *m, struct ored_link *l)
 	for (op = m->finished; op < m->posted; op++) {
 		struct ored_slot *slot = ored_slot_of(m, op);
 
-		if (slot->state == ORED_SLOT_POSTED && who_left(slot, op))
-			fail(slot, &failure);
+		if (slot->state != ORED_SLOT_POSTED)
+			continue;
+		if (!slot->bounded) {
+			if (who_left(slot, op))
+				fail(slot, &failure);
+		} else if (READ_ONCE(l->standing.gone) || READ_ONCE(l->left_at) <= op) {
+			clear_bit(l->rank, slot->need);
+			ored_deadline_sweep(m);
+		}
 	}
 	for (op = m->retained; op < m->posted; op++)
 		ored_slot_try_release(ored_slot_of(m, op));
+	ored_deadline_update(m);
 }
 
 /**
@@ -344,139 +618,7 @@ void ored_op_delivered(struct ored_slot *slot)
 	slot->delivered = true;
 	WRITE_ONCE(m->received, m->received + 1);
 	ored_slot_try_release(slot);
+	ored_slot_release_past(m);
 	spin_unlock_bh(&m->lock);
 	ored_member_wake(m, EPOLLOUT | EPOLLWRNORM);
-}
-
-static void stage_result(struct ored_stage *stage, u64 expected, const struct ored_slot *slot,
-			 u32 which)
-{
-	stage->expected = expected;
-	stage->received = atomic64_read(&slot->received[which]);
-	stage->repaired = atomic64_read(&slot->repaired[which]);
-	stage->missing = expected - min(expected, stage->received);
-}
-
-static void set_rank(__u64 *ranks, u32 r)
-{
-	ranks[r / 64] |= 1ULL << (r % 64);
-}
-
-/* Whose contribution is whole, as far as this rank can tell. */
-static void contributors(const struct ored_slot *slot, struct ored_result *result)
-{
-	const struct ored_member *m = slot->m;
-	u32 r;
-
-	for (r = 0; r < m->nranks; r++) {
-		const struct ored_link *l = &m->links[r];
-		bool in = !slot->error;
-
-		if (slot->error == -ECONNRESET)
-			in = r == m->rank || READ_ONCE(l->status) != ORED_PEER_LEFT ||
-			     READ_ONCE(l->left_at) > result->op;
-		set_rank(in ? result->contributed : result->missing, r);
-	}
-}
-
-/**
- * ored_op_result() - what became of an op
- * @slot: finished, its result not yet released; its op is set by the caller
- * @result: zeroed but for @op; receives the rest
- */
-void ored_op_result(const struct ored_slot *slot, struct ored_result *result)
-{
-	const struct ored_map *map = &slot->map;
-	u32 own = slot->m->rank;
-	u64 shard = ored_map_shard_bytes(map, own);
-
-	result->elapsed_ns = slot->elapsed_ns;
-	result->bytes = slot->mine.bytes;
-	stage_result(&result->scatter, shard * (map->nranks - 1), slot, ORED_SCATTER);
-	stage_result(&result->gather, map->bytes - shard, slot, ORED_GATHER);
-	contributors(slot, result);
-	result->error = -slot->error;
-	result->limit = slot->error ? ORED_LIMIT_NONE : ORED_LIMIT_COMPLETE;
-	result->verdict = slot->error ? ORED_VERDICT_HALT : ORED_VERDICT_OK;
-	result->dtype = ored_params_dtype(slot->mine.word);
-	result->reduction = ored_params_reduction(slot->mine.word);
-	result->kind = ored_params_kind(slot->mine.word);
-	result->mode = ored_params_mode(slot->mine.word);
-	if (slot->error == -EPROTO) {
-		result->field = slot->failure.field;
-		result->rank[0] = slot->failure.rank[0];
-		result->rank[1] = slot->failure.rank[1];
-		result->value[0] = slot->failure.value[0];
-		result->value[1] = slot->failure.value[1];
-	} else if (slot->error) {
-		result->rank[0] = slot->failure.rank[0];
-	}
-	result->duplicates = atomic64_read(&slot->duplicates);
-	result->resent = atomic64_read(&slot->resent);
-}
-
-/* Tells a peer of the failed ops that it hasn't left. Return: whether any. */
-static bool tell_failure(struct ored_link *l)
-{
-	struct ored_member *m = l->m;
-	u64 op, end = READ_ONCE(m->posted);
-	struct ored_failure failure;
-	bool told = false;
-
-	for (op = max(READ_ONCE(m->retained), READ_ONCE(l->left)); op < end; op++) {
-		struct ored_slot *slot = ored_slot_of(m, op);
-		bool tell;
-
-		spin_lock_bh(&m->lock);
-		tell = slot->op == op && slot->state == ORED_SLOT_FINISHED &&
-		       slot->error && ored_link_needs(l, op);
-		failure = slot->failure;
-		spin_unlock_bh(&m->lock);
-		if (tell)
-			ored_send_failure(l, op, &failure);
-		told |= tell;
-	}
-	return told;
-}
-
-/*
- * Takes over the telling. Several may be at it, and the last to end must not put
- * back what an earlier look has found: a time to tell again that nobody sees to
- * would have the timer fire for ever.
- */
-static bool claim_failures(struct ored_member *m)
-{
-	bool failed;
-
-	spin_lock_bh(&m->lock);
-	failed = m->failed_ops;
-	m->failed_ops = false;
-	m->tell_at = U64_MAX;
-	spin_unlock_bh(&m->lock);
-	return failed;
-}
-
-/**
- * ored_op_tell_failures() - tells all peers of ops that have failed here
- * @m: the membership; no lock held
- *
- * Again and again, ever more slowly, until each has left those ops, since the
- * telling can be lost: the timer calls it too.
- */
-void ored_op_tell_failures(struct ored_member *m)
-{
-	struct ored_link *l;
-	bool again = false;
-
-	if (!claim_failures(m))
-		return;
-	ored_for_each_link(m, l)
-		again |= tell_failure(l);
-	spin_lock_bh(&m->lock);
-	m->failed_ops |= again;
-	m->tell_gap = again ? min_t(u64, 2 * m->tell_gap, NSEC_PER_SEC) : ORED_TELL_FIRST_NS;
-	if (again)
-		m->tell_at = ktime_get_ns() + m->tell_gap;
-	spin_unlock_bh(&m->lock);
-	ored_timer_need(m, READ_ONCE(m->tell_at));
 }

@@ -6,12 +6,15 @@
  * whatever it says about an op.
  */
 
+#include <linux/bitmap.h>
 #include <linux/ip.h>
 #include <linux/ipv6.h>
 #include <linux/skbuff.h>
 #include <linux/udp.h>
 #include <net/sock.h>
 
+#include "deadline.h"
+#include "early.h"
 #include "inject.h"
 #include "join.h"
 #include "leave.h"
@@ -33,9 +36,12 @@ struct ored_rx {
 	struct ored_packet	pkt;
 	u32			offset;	/* of what follows our header, in @skb */
 	u32			len;	/* bytes of it */
+	u32			whole;	/* data: its chunk, counted over the bucket */
+	u32			size;	/* and that chunk's length */
 	bool			dropped;
 	bool			pump;	/* something can be sent to this peer */
 	bool			pump_all;	/* or to all */
+	bool			look;	/* it may change when an op ends */
 };
 
 static void count(const struct ored_rx *rx, enum ored_counter what)
@@ -68,63 +74,100 @@ static void source(const struct sk_buff *skb, u16 family, struct ored_addr *from
 		from->scope_id = skb->skb_iif;
 }
 
-/* Something was left by a peer: what waits for that can go on. */
-static void peer_left(struct ored_link *l, u64 left)
+/* A peer has left ops: nothing of them is in flight to it any more. */
+static void write_off(struct ored_link *l, u64 from)
 {
 	struct ored_member *m = l->m;
 	u64 op;
 
 	lockdep_assert_held(&m->lock);
-	spin_lock(&l->lock);
-	for (op = max(l->left, m->retained); op < min(left, m->posted); op++) {
+	lockdep_assert_held(&l->lock);
+	for (op = max(from, m->retained); op < min(l->standing.left, m->posted); op++) {
 		struct ored_slot *slot = ored_slot_of(m, op);
 		u32 stage;
 
 		if (slot->op != op)
 			continue;
 		for (stage = 0; stage < ORED_STAGES; stage++)
-			l->inflight -= ored_flow_all_arrived(&slot->peer[l->rank].tx[stage]);
+			l->inflight -= ored_flow_stop(&slot->peer[l->rank].tx[stage]);
 	}
-	WRITE_ONCE(l->left, left);
 	if (!l->inflight)
 		l->pto_at = U64_MAX;
+}
+
+/* Takes in how far a peer is; under its lock. Return: ORED_NEWS_* */
+static u32 stands(struct ored_rx *rx, u64 now)
+{
+	struct ored_link *l = rx->l;
+	u64 posted = ored_extend16(l->standing.posted, rx->pkt.posted);
+	u64 left = ored_extend16(l->standing.left, rx->pkt.left);
+
+	lockdep_assert_held(&l->lock);
+	l->asks = 0;
+	if (rx->pkt.type != ORED_T_SCATTER && rx->pkt.type != ORED_T_GATHER)
+		ored_early_heard(l, rx->pkt.params.bytes);
+	return ored_standing_heard(&l->standing, posted, left, READ_ONCE(rx->m->posted), now,
+				   READ_ONCE(rx->m->fastest));
+}
+
+/* It moves on: a slot that it lacked may be open now. Return: whether to try */
+static bool try_again(struct ored_link *l, u64 now)
+{
+	if (!l->rate.backoff || !l->inflight)
+		return false;
+	l->rate.backoff = 0;
+	l->pto_at = now;
+	return true;
+}
+
+/* A peer has posted or left an op, or says so. */
+static void heard_news(struct ored_rx *rx, u64 now)
+{
+	struct ored_member *m = rx->m;
+	struct ored_link *l = rx->l;
+	bool retry = false;
+	u64 from;
+	u32 news;
+
+	spin_lock(&m->lock);
+	spin_lock(&l->lock);
+	from = l->standing.left;
+	news = stands(rx, now);
+	if (news & ORED_NEWS_POSTED)
+		retry = try_again(l, now);
+	if (news & ORED_NEWS_LEFT)
+		write_off(l, from);
 	spin_unlock(&l->lock);
-	for (op = m->retained; op < min(left, m->posted); op++)
-		ored_slot_try_release(ored_slot_of(m, op));
+	if (news & ORED_NEWS_LEFT) {
+		ored_slot_release_past(m);
+		rx->pump = true;
+	}
+	if (news)
+		ored_deadline_update(m);
+	spin_unlock(&m->lock);
+	if (retry)
+		ored_timer_need(m, now);
 }
 
 /* Takes in what every packet says: that its sender is alive, and how far. */
 static void heard(struct ored_rx *rx)
 {
-	struct ored_member *m = rx->m;
 	struct ored_link *l = rx->l;
-	u64 left = ored_extend16(READ_ONCE(l->left), rx->pkt.left);
-	u64 posted = ored_extend16(READ_ONCE(l->posted), rx->pkt.posted);
-	bool retry;
+	u64 now = ktime_get_ns();
 
-	spin_lock(&l->lock);
-	l->heard = ktime_get_ns();
-	/* It moves on: a slot that it lacked may be open now. */
-	retry = posted > l->posted && l->rate.backoff && l->inflight;
-	if (posted > l->posted)
-		l->posted = posted;
-	if (retry) {
-		l->rate.backoff = 0;
-		l->pto_at = l->heard;
-	}
-	spin_unlock(&l->lock);
-	if (retry)
-		ored_timer_need(m, l->heard);
-	if (left <= READ_ONCE(l->left))
+	if ((u16)READ_ONCE(l->standing.posted) != rx->pkt.posted ||
+	    (u16)READ_ONCE(l->standing.left) != rx->pkt.left) {
+		heard_news(rx, now);
 		return;
-	spin_lock(&m->lock);
-	/* No op that isn't posted here can have ended well: don't believe more. */
-	left = min(left, m->posted);
-	if (left > l->left) {
-		peer_left(l, left);
-		rx->pump = true;
 	}
-	spin_unlock(&m->lock);
+	spin_lock(&l->lock);
+	/* Somebody may have been quicker; then this packet is older. */
+	if ((u16)l->standing.posted == rx->pkt.posted &&
+	    (u16)l->standing.left == rx->pkt.left)
+		stands(rx, now);
+	spin_unlock(&l->lock);
+	if (ored_deadline_due(rx->m, now))
+		ored_deadline_check(rx->m);
 }
 
 /* At most one unsolicited answer to a peer in a millisecond. */
@@ -185,20 +228,42 @@ static u8 *place(struct ored_rx *rx, struct ored_slot *slot, u32 stage)
 {
 	struct ored_member *m = rx->m;
 	u32 owner = stage == ORED_SCATTER ? m->rank : rx->l->rank;
-	u32 whole, sender = rx->l->rank;
+	bool partial = stage == ORED_GATHER && rx->pkt.flags & ORED_F_PARTIAL;
+	bool bounded = ored_params_mode(slot->params.word) == ORED_MODE_BOUNDED;
+	u32 sender = rx->l->rank;
 
 	if (rx->pkt.chunk >= ored_map_count(&slot->map, owner))
 		return NULL;
-	whole = ored_map_first(&slot->map, owner) + rx->pkt.chunk;
-	if (rx->len != ored_map_length(&slot->map, whole))
+	rx->whole = ored_map_first(&slot->map, owner) + rx->pkt.chunk;
+	rx->size = ored_map_length(&slot->map, rx->whole);
+	if (rx->len != rx->size + (partial ? m->mask : 0) || (partial && !bounded))
 		return NULL;
 	if (stage == ORED_SCATTER)
 		return slot->staged + (sender - (sender > m->rank)) * slot->stride +
 		       (size_t)rx->pkt.chunk * slot->map.payload;
-	/* Nobody can have reduced what isn't posted here. Pairs with publish(). */
-	if (smp_load_acquire(&slot->state) == ORED_SLOT_OPEN)
+	/*
+	 * Nobody can have reduced a whole chunk of what isn't posted here; but we
+	 * may be late for a bounded op. Pairs with publish().
+	 */
+	if (!bounded && smp_load_acquire(&slot->state) == ORED_SLOT_OPEN)
 		return NULL;
-	return slot->out + ored_map_offset(&slot->map, whole);
+	return slot->out + ored_map_offset(&slot->map, rx->whole);
+}
+
+/* Whose contributions a gather chunk has; false: it doesn't say so. */
+static bool read_mask(struct ored_rx *rx, unsigned long *counted)
+{
+	__le64 words[ORED_RANK_WORDS];
+	u32 i, n = rx->m->mask / sizeof(*words);
+
+	if (skb_copy_bits(rx->skb, rx->offset + rx->size, words, rx->m->mask))
+		return false;
+	for (i = 0; i < n; i++) {
+		u64 word = le64_to_cpu(words[i]);
+
+		bitmap_from_arr64(counted + i * (64 / BITS_PER_LONG), &word, 64);
+	}
+	return true;
 }
 
 static void note_arrival(struct ored_rx *rx, struct ored_slot *slot, u32 stage, bool fresh,
@@ -220,39 +285,93 @@ static void note_arrival(struct ored_rx *rx, struct ored_slot *slot, u32 stage, 
 
 static void take_chunk(struct ored_rx *rx, struct ored_slot *slot, u32 stage, u8 *to)
 {
-	if (WARN_ON_ONCE(skb_copy_bits(rx->skb, rx->offset, to, rx->len)))
+	if (WARN_ON_ONCE(skb_copy_bits(rx->skb, rx->offset, to, rx->size)))
 		return;
-	atomic64_add(rx->len, &slot->received[stage]);
+	atomic64_add(rx->size, &slot->received[stage]);
 	if (rx->pkt.flags & ORED_F_RESENT)
-		atomic64_add(rx->len, &slot->repaired[stage]);
+		atomic64_add(rx->size, &slot->repaired[stage]);
 	count(rx, ORED_CNT_RX_DATA);
+}
+
+/* Takes a chunk to where it belongs, unless it is there. Return: whether it wasn't */
+static bool claim(struct ored_rx *rx, struct ored_slot *slot, u32 stage, u8 *to)
+{
+	bool fresh = ored_chunkmap_claim(&slot->peer[rx->l->rank].rx[stage], rx->pkt.chunk);
+
+	if (rx->pkt.flags & ORED_F_TAIL && ored_early_mark(slot, stage, rx->l->rank))
+		rx->look = true;
+	if (fresh) {
+		take_chunk(rx, slot, stage, to);
+		WRITE_ONCE(slot->term.useful, READ_ONCE(rx->l->standing.heard));
+	} else {
+		atomic64_inc(&slot->duplicates);
+		drop(rx, ORED_CNT_DUPLICATE);
+	}
+	return fresh;
+}
+
+/* A stage that is sealed takes nothing; its sender needs to send no more of it. */
+static void too_late(struct ored_rx *rx, struct ored_slot *slot, u64 op, u32 stage)
+{
+	drop(rx, ORED_CNT_LATE);
+	if (rx->pkt.flags & ORED_F_REQUEST)
+		ored_send_ack(rx->l, slot, op, stage, rx->pkt.clock, 0, false);
+}
+
+static void ack_data(struct ored_rx *rx, struct ored_slot *slot, u64 op, u32 stage, bool fresh)
+{
+	ored_send_ack(rx->l, slot, op, stage, rx->pkt.clock, fresh ? 0 : ORED_F_DUPLICATE, false);
+}
+
+static void scatter_in(struct ored_rx *rx, struct ored_slot *slot, u64 op, u8 *to)
+{
+	bool fresh, ack;
+
+	if (test_bit(ORED_SCATTER, &slot->sealed)) {
+		too_late(rx, slot, op, ORED_SCATTER);
+		return;
+	}
+	fresh = claim(rx, slot, ORED_SCATTER, to);
+	note_arrival(rx, slot, ORED_SCATTER, fresh, &ack);
+	/* Before the ACK, so that it can say that the op is left. */
+	if (fresh)
+		rx->pump_all |= ored_op_contribution(slot, rx->l->rank, rx->pkt.chunk);
+	if (ack)
+		ack_data(rx, slot, op, ORED_SCATTER, fresh);
+}
+
+static void gather_in(struct ored_rx *rx, struct ored_slot *slot, u64 op, u8 *to)
+{
+	DECLARE_BITMAP(counted, ORED_MAX_RANKS);
+	bool fresh, ack, partial = rx->pkt.flags & ORED_F_PARTIAL;
+
+	if (partial && !read_mask(rx, counted)) {
+		drop(rx, ORED_CNT_BAD_CHUNK);
+		return;
+	}
+	if (!ored_slot_write(slot)) {
+		too_late(rx, slot, op, ORED_GATHER);
+		return;
+	}
+	fresh = claim(rx, slot, ORED_GATHER, to);
+	ored_slot_written(slot);
+	note_arrival(rx, slot, ORED_GATHER, fresh, &ack);
+	if (fresh)
+		ored_op_gathered(slot, rx->l->rank, rx->whole, partial ? counted : NULL);
+	if (ack)
+		ack_data(rx, slot, op, ORED_GATHER, fresh);
 }
 
 static void data_in(struct ored_rx *rx, struct ored_slot *slot, u64 op, u32 stage)
 {
 	u8 *to = place(rx, slot, stage);
-	bool fresh, ack;
 
-	if (!to) {
+	if (!to)
 		drop(rx, ORED_CNT_BAD_CHUNK);
-		return;
-	}
-	fresh = ored_chunkmap_claim(&slot->peer[rx->l->rank].rx[stage], rx->pkt.chunk);
-	if (fresh) {
-		take_chunk(rx, slot, stage, to);
-	} else {
-		atomic64_inc(&slot->duplicates);
-		drop(rx, ORED_CNT_DUPLICATE);
-	}
-	note_arrival(rx, slot, stage, fresh, &ack);
-	/* Before the ACK, so that it can say that the op is left. */
-	if (fresh && stage == ORED_SCATTER)
-		rx->pump_all |= ored_op_contribution(slot, rx->pkt.chunk);
-	else if (fresh)
-		ored_op_chunk_done(slot);
-	if (ack)
-		ored_send_ack(rx->l, slot, op, stage, rx->pkt.clock,
-			      fresh ? 0 : ORED_F_DUPLICATE, false);
+	else if (stage == ORED_SCATTER)
+		scatter_in(rx, slot, op, to);
+	else
+		gather_in(rx, slot, op, to);
 }
 
 static void rx_data(struct ored_rx *rx, u32 stage)
@@ -310,9 +429,11 @@ static bool take_ack(struct ored_rx *rx, struct ored_slot *slot, u64 op, u32 sta
 	limited = 2 * l->inflight >= l->rate.window;
 	before = flow->inflight;
 	ored_flow_acked(flow, ack, ored_rate_reorder(&l->rate), &news);
+	if (rx->pkt.flags & ORED_F_SEALED)
+		ored_flow_stop(flow);
 	l->inflight -= before - flow->inflight;
 	/* News of younger ops must not put off the question about this one. */
-	oldest = op <= max(READ_ONCE(m->retained), l->left);
+	oldest = op <= max(READ_ONCE(m->retained), l->standing.left);
 	adjust(l, &news, limited, oldest);
 	probe = news.lost && l->stuck >= ORED_STUCK;
 	spin_unlock(&l->lock);
@@ -354,6 +475,9 @@ static void rx_ack(struct ored_rx *rx)
 	}
 	if (probe)
 		ored_join_probe(rx->l);
+	/* With incast it may be another peer's turn now. */
+	if (READ_ONCE(rx->m->policy.incast) != ORED_INCAST_ALL)
+		rx->pump_all = true;
 	rx->pump = true;
 }
 
@@ -488,6 +612,8 @@ static void dispatch(struct ored_rx *rx)
 		rx_failure(rx);
 		break;
 	}
+	if (rx->look)
+		ored_deadline_check(rx->m);
 	if (rx->pump_all)
 		ored_pump(rx->m);
 	else if (rx->pump)

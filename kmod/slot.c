@@ -28,6 +28,32 @@ struct ored_slot *ored_slot_of(struct ored_member *m, u64 op)
 	return &m->slots[i];
 }
 
+/* What a slot knows of its op, but for what is counted by chunk. */
+static void forget(struct ored_slot *slot)
+{
+	struct ored_member *m = slot->m;
+	u32 r;
+
+	for (r = 0; r < m->nranks; r++) {
+		atomic_set(&slot->peer[r].scattering, 0);
+		atomic_set(&slot->peer[r].gathering, 0);
+	}
+	memset(slot->tails, 0, ORED_STAGES * slot->words * sizeof(long));
+	bitmap_fill(slot->whole, m->nranks);
+	bitmap_zero(slot->some, m->nranks);
+	slot->sealed = 0;
+	slot->delivered = false;
+	slot->bounded = false;
+	slot->settled = false;
+	slot->zero = false;
+	slot->in_term = false;
+	slot->resync = false;
+	slot->limit = ORED_LIMIT_NONE;
+	slot->behind = 0;
+	slot->published_ns = 0;
+	slot->error = 0;
+}
+
 /* Makes an empty, closed slot ready for the op that uses it next. */
 static void reset(struct ored_slot *slot, u64 op)
 {
@@ -39,13 +65,15 @@ static void reset(struct ored_slot *slot, u64 op)
 		ored_chunkmap_reset(&slot->peer[r].rx[ORED_SCATTER], slot->used);
 		ored_chunkmap_reset(&slot->peer[r].rx[ORED_GATHER], slot->used);
 	}
-	memset(slot->contributions, 0, slot->used * sizeof(*slot->contributions));
+	memset(slot->present, 0, slot->used * slot->words * sizeof(long));
+	memset(slot->counted, 0, slot->used * slot->words * sizeof(long));
+	memset(slot->reduced, 0, BITS_TO_LONGS(slot->used) * sizeof(long));
+	memset(slot->uncounted, 0, BITS_TO_LONGS(slot->used * m->nranks) * sizeof(long));
 	memset(slot->order, 0, slot->used * sizeof(*slot->order));
+	forget(slot);
 	atomic_set(&slot->ready, 0);
 	slot->used = 0;
 	slot->known = false;
-	slot->delivered = false;
-	slot->error = 0;
 	memset(&slot->failure, 0, sizeof(slot->failure));
 	for (r = 0; r < ORED_STAGES; r++) {
 		atomic64_set(&slot->received[r], 0);
@@ -115,11 +143,35 @@ void ored_slot_leave(struct ored_slot *slot)
 	spin_unlock_bh(&m->lock);
 }
 
+/* Nothing is in flight any more to peers that haven't left the op. */
+static void write_off(struct ored_slot *slot)
+{
+	struct ored_link *l;
+	u32 stage;
+
+	ored_for_each_link(slot->m, l) {
+		spin_lock(&l->lock);
+		for (stage = 0; stage < ORED_STAGES; stage++)
+			l->inflight -= ored_flow_stop(&slot->peer[l->rank].tx[stage]);
+		spin_unlock(&l->lock);
+	}
+}
+
+/*
+ * Is a slot wanted for another op? A reliable op's isn't given up: a rank that
+ * misses a packet of it could never end it.
+ */
+static bool wanted(const struct ored_slot *slot)
+{
+	return slot->bounded && slot->op + ORED_SLOTS_PAST < slot->m->finished;
+}
+
 /**
  * ored_slot_try_release() - closes a slot that nobody needs any more
  * @slot: the slot; the membership's lock is held
  *
- * That is, its result has been taken and all peers have left its op.
+ * That is, its result has been taken and all peers have left its op, or the slot
+ * is wanted for another.
  */
 void ored_slot_try_release(struct ored_slot *slot)
 {
@@ -129,15 +181,75 @@ void ored_slot_try_release(struct ored_slot *slot)
 	lockdep_assert_held(&m->lock);
 	if (slot->state != ORED_SLOT_FINISHED || !slot->delivered)
 		return;
-	ored_for_each_link(m, l) {
-		if (ored_link_needs(l, slot->op))
-			return;
+	if (wanted(slot)) {
+		write_off(slot);
+	} else {
+		ored_for_each_link(m, l) {
+			if (ored_link_needs(l, slot->op))
+				return;
+		}
 	}
 	slot->state = ORED_SLOT_CLOSED;
 	WRITE_ONCE(slot->op, ORED_NO_OP);
 	/* Either we see the user, or he sees that it is closed. */
 	smp_mb();
 	reset_if_empty(slot);
+}
+
+/**
+ * ored_slot_release_past() - closes all slots that nobody needs any more
+ * @m: the membership; its lock is held
+ */
+void ored_slot_release_past(struct ored_member *m)
+{
+	u64 op;
+
+	lockdep_assert_held(&m->lock);
+	for (op = m->retained; op < m->finished; op++)
+		ored_slot_try_release(ored_slot_of(m, op));
+}
+
+/**
+ * ored_slot_write() - may anything be written into the result?
+ * @slot: entered; the caller doesn't sleep until ored_slot_written()
+ *
+ * Return: false: it is sealed
+ */
+bool ored_slot_write(struct ored_slot *slot)
+{
+	atomic_inc(&slot->writers);
+	/* Pairs with the one in ored_slot_quiesce(). */
+	smp_mb__after_atomic();
+	if (likely(!test_bit(ORED_GATHER, &slot->sealed)))
+		return true;
+	ored_slot_written(slot);
+	return false;
+}
+
+/**
+ * ored_slot_written() - what ored_slot_write() allowed has been done
+ * @slot: entered
+ */
+void ored_slot_written(struct ored_slot *slot)
+{
+	/* Whoever sees us gone sees what we wrote. */
+	smp_mb__before_atomic();
+	atomic_dec(&slot->writers);
+}
+
+/**
+ * ored_slot_quiesce() - waits until nobody writes into the result
+ * @slot: sealed, so that nobody begins to
+ *
+ * For as long as copying a chunk takes, or reducing it.
+ */
+void ored_slot_quiesce(struct ored_slot *slot)
+{
+	/* Either a writer sees the seal, or we see the writer. */
+	smp_mb();
+	while (atomic_read(&slot->writers))
+		cpu_relax();
+	smp_rmb();
 }
 
 /**
@@ -189,7 +301,14 @@ static void lay_out(struct ored_slot *slot, struct ored_arena *arena, u32 room)
 	u32 r, stage;
 
 	slot->peer = cut(arena, m->nranks, sizeof(*slot->peer));
-	slot->contributions = cut(arena, room, sizeof(*slot->contributions));
+	slot->need = cut(arena, slot->words, sizeof(long));
+	slot->tails = cut(arena, ORED_STAGES * slot->words, sizeof(long));
+	slot->whole = cut(arena, slot->words, sizeof(long));
+	slot->some = cut(arena, slot->words, sizeof(long));
+	slot->present = cut(arena, (size_t)room * slot->words, sizeof(long));
+	slot->counted = cut(arena, (size_t)room * slot->words, sizeof(long));
+	slot->reduced = cut(arena, words, sizeof(long));
+	slot->uncounted = cut(arena, BITS_TO_LONGS((size_t)room * m->nranks), sizeof(long));
 	slot->order = cut(arena, room, sizeof(*slot->order));
 	for (r = 0; r < m->nranks; r++) {
 		for (stage = 0; stage < ORED_STAGES; stage++) {
@@ -233,7 +352,10 @@ static size_t stride_of(const struct ored_member *m)
 
 static u64 slot_bytes(const struct ored_member *m, u32 room)
 {
-	struct ored_slot slot = { .m = (struct ored_member *)m };
+	struct ored_slot slot = {
+		.m = (struct ored_member *)m,
+		.words = BITS_TO_LONGS(m->nranks),
+	};
 	struct ored_arena arena = {};
 
 	lay_out(&slot, &arena, room);
@@ -295,6 +417,7 @@ static int slot_alloc(struct ored_slot *slot, size_t bucket, u32 room)
 	}
 	arena.used = 0;
 	lay_out(slot, &arena, room);
+	forget(slot);
 	return 0;
 }
 
@@ -329,6 +452,7 @@ int ored_slots_alloc(struct ored_member *m, char *why)
 
 		slot->m = m;
 		slot->op = i;
+		slot->words = BITS_TO_LONGS(m->nranks);
 		spin_lock_init(&slot->know);
 		err = slot_alloc(slot, bucket, room);
 		if (err)

@@ -2,18 +2,21 @@
 /*
  * Slots: the memory of one op, and what is known of its progress.
  *
- * A membership has depth + 1 slots; op k uses slot k mod (depth + 1). Life of
- * a slot, with who may move it on:
+ * A membership has depth + 2 slots; op k uses slot k mod (depth + 2). One is for
+ * an op of the past that peers may still be in, one for an op that peers may be
+ * ahead by. Life of a slot, with who may move it on:
  *
  *   OPEN      for op k: peers' contributions to it may arrive already
  *     | ored_op_post() by send()
  *   POSTED    its own contribution is in; flows to the peers run
- *     | ored_op_finish(), by whoever places the last chunk, or fails it
+ *     | ored_op_finish(), by whoever places the last chunk, fails it, or finds
+ *     | that its time is up
  *   FINISHED  the result is recv()'s to take; peers may still want our data
- *     | ored_slot_try_release(): result taken, and all peers have left op k
+ *     | ored_slot_try_release(): result taken, and all peers have left op k; or,
+ *     | unless it was a reliable op, its slot is wanted for op k + depth + 2
  *   CLOSED    nobody may enter; the last user that is inside resets it
  *     | reset()
- *   OPEN      for op k + depth + 1
+ *   OPEN      for op k + depth + 2
  *
  * Packets enter a slot without a lock: ored_slot_enter() counts the user in
  * and then looks whether the slot is still that op's; a slot is reset only
@@ -30,11 +33,15 @@
 #include "core/chunkmap.h"
 #include "core/repair.h"
 #include "core/tar.h"
+#include "core/term.h"
 #include "core/wire.h"
 
 struct ored_member;
+struct ored_result;
 
 #define ORED_NO_OP	(~0ULL)
+#define ORED_SLOTS_PAST	1	/* ops that have ended here, for peers that are in them */
+#define ORED_SLOTS_AHEAD 1	/* ops that nobody may post here yet */
 
 enum ored_slot_state {
 	ORED_SLOT_OPEN,
@@ -56,11 +63,16 @@ enum {
  * @tx: what goes to it, by stage; under the link's lock
  * @next: next chunk (scatter), or next place in the slot's order (gather),
  *	that hasn't been sent yet; under the link's lock
+ * @scattering: chunks of the own shard that it has not contributed to yet;
+ *	counted only from the post on, below zero before
+ * @gathering: likewise, chunks of its shard that are not placed yet
  */
 struct ored_slot_peer {
 	struct ored_chunkmap	rx[ORED_STAGES];
 	struct ored_flow	tx[ORED_STAGES];
 	u32			next[ORED_STAGES];
+	atomic_t		scattering;
+	atomic_t		gathering;
 };
 
 /**
@@ -79,14 +91,35 @@ struct ored_slot_peer {
  * @out: the result
  * @staged: the peers' contributions to the own shard, by sender; @stride apart
  * @stride: bytes
- * @contributions: per chunk of the own shard: how many are in
+ * @words: words of a set of ranks
+ * @need: ranks that the op waits for; set by the post, only shrinks
+ * @present: per chunk of the own shard, @words each: whose contribution is in
+ * @counted: likewise: whose contribution the reduction took in
+ * @reduced: chunks of the own shard that somebody reduces, or has reduced
+ * @tails: by stage, @words each: senders of which the last packets are coming
+ * @incast: how many peers it serves at once
+ * @whole: ranks of which every contribution that is known of was counted
+ * @some: ranks of which any was counted
+ * @uncounted: chunks of the bucket in which others didn't count the own one
  * @order: chunks of the own shard plus one, in the order of completion; 0: a
  *	place that has been taken but isn't filled yet
  * @ready: places taken in @order
- * @remaining: chunks of the result that are still missing
+ * @reducing: chunks of the own shard that are not reduced yet
+ * @sealed: bit of a stage: it takes no more
+ * @writers: who writes into @out at the moment
  * @peer: by rank
  * @used: chunks of a shard that may have been touched since the last reset
  * @delivered: recv() has taken the result
+ * @bounded: it ends by its bound
+ * @settled: what is missing of @out has been filled in
+ * @zero: with zeros
+ * @limits: how long it may take
+ * @term: when it ends, once the ops before it have
+ * @in_term: @term has begun
+ * @limit: enum ored_limit
+ * @behind: by how many ops the group had gone on
+ * @resync: this rank hasn't had a whole result since one was missed
+ * @published_ns: the longest that it can take, from its post; 0: not bounded
  * @posted_ns: when it was posted
  * @elapsed_ns: from then to the finish
  * @error: negative errno it failed with
@@ -113,14 +146,35 @@ struct ored_slot {
 	u8			*out;
 	u8			*staged;
 	size_t			stride;
-	atomic_t		*contributions;
+	u32			words;
+	unsigned long		*need;
+	unsigned long		*present;
+	unsigned long		*counted;
+	unsigned long		*reduced;
+	unsigned long		*tails;
+	u32			incast;
+	unsigned long		*whole;
+	unsigned long		*some;
+	unsigned long		*uncounted;
 	u32			*order;
 	atomic_t		ready;
-	atomic_t		remaining;
+	atomic_t		reducing;
+	unsigned long		sealed;
+	atomic_t		writers;
 	struct ored_slot_peer	*peer;
 	u32			used;
 
 	bool			delivered;
+	bool			bounded;
+	bool			settled;
+	bool			zero;
+	bool			in_term;
+	bool			resync;
+	u8			limit;
+	u32			behind;
+	struct ored_limits	limits;
+	struct ored_term	term;
+	u64			published_ns;
 	u64			posted_ns;
 	u64			elapsed_ns;
 	int			error;
@@ -136,6 +190,10 @@ bool ored_slot_enter(struct ored_slot *slot, u64 op);
 void ored_slot_leave(struct ored_slot *slot);
 u32 ored_slot_know(struct ored_slot *slot, const struct ored_params *params, u32 rank);
 void ored_slot_try_release(struct ored_slot *slot);
+void ored_slot_release_past(struct ored_member *m);
+bool ored_slot_write(struct ored_slot *slot);
+void ored_slot_written(struct ored_slot *slot);
+void ored_slot_quiesce(struct ored_slot *slot);
 
 int ored_slots_alloc(struct ored_member *m, char *why);
 void ored_slots_free(struct ored_member *m);

@@ -9,6 +9,7 @@
 #include "core/reduce.h"
 #include "err.h"
 #include "op.h"
+#include "policy.h"
 #include "setup.h"
 #include "tx.h"
 
@@ -71,17 +72,17 @@ int ored_op_check(struct ored_sock *osk, const struct ored_op *op)
 	if (op->kind != ORED_ALLREDUCE)
 		return ored_sock_refuse(osk, EOPNOTSUPP, "only allreduce is built yet, not kind %u",
 					op->kind);
-	if (op->mode == ORED_MODE_BOUNDED)
-		return ored_sock_refuse(osk, EOPNOTSUPP, "bounded ops are not built yet");
 	if (!ored_reduce_built(op->dtype, op->reduction))
 		return ored_sock_refuse(osk, EOPNOTSUPP,
 					"only sum and mean of f32 are built yet, not reduction %u of dtype %u",
 					op->reduction, op->dtype);
-	if (op->flags)
+	if (op->flags & ~(ORED_OP_MISSING_ZERO | ORED_OP_NO_WAIT))
 		return ored_sock_refuse(osk, EOPNOTSUPP, "op flags %#x are not built yet",
 					op->flags);
-	if (op->deadline_us || op->wait_us)
-		return ored_sock_refuse(osk, EOPNOTSUPP, "a reliable op has no deadline");
+	if (op->mode == ORED_MODE_RELIABLE && (op->deadline_us || op->wait_us))
+		return ored_sock_refuse(osk, EINVAL, "a reliable op has no deadline");
+	if (op->wait_us && op->flags & ORED_OP_NO_WAIT)
+		return ored_sock_refuse(osk, EINVAL, "wait_us and ORED_OP_NO_WAIT exclude each other");
 	if (op->root || op->slot || op->length)
 		return ored_sock_refuse(osk, EINVAL, "root, slot and length have no meaning here");
 	return 0;
@@ -255,6 +256,19 @@ static int set_group(struct socket *sock, int name, sockptr_t value, unsigned in
 	return err;
 }
 
+static int set_policy(struct ored_sock *osk, sockptr_t value, unsigned int len)
+{
+	struct ored_member *m = ored_sock_joined(osk);
+	struct ored_policy policy;
+	char why[ORED_ERROR_MAX];
+	int err;
+
+	if (!m)
+		return ored_sock_refuse(osk, ENOTCONN, "this socket has joined no group");
+	err = read_struct(osk, &policy, sizeof(policy), value, len);
+	return err ?: ored_sock_say(osk, ored_policy_set(m, &policy, why), why);
+}
+
 static int set_results(struct ored_sock *osk, sockptr_t value, unsigned int len)
 {
 	int on, err;
@@ -316,6 +330,7 @@ int ored_setsockopt(struct socket *sock, int level, int name, sockptr_t value,
 	case ORED_RESULT_OF:
 		return set_result_of(osk, value, len);
 	case ORED_POLICY:
+		return set_policy(osk, value, len);
 	case ORED_AREA_OPEN:
 	case ORED_AREA_REMOVE:
 	case ORED_AREA_COMMIT:
@@ -509,13 +524,15 @@ static void describe_peer(struct ored_member *m, struct ored_link *l,
 	if (l->status == ORED_PEER_LIVE && (l->rate.backoff >= ORED_SILENT_AFTER ||
 					    l->asks >= ORED_SILENT_AFTER))
 		state->status = ORED_PEER_SILENT;
-	state->posted = l->posted;
-	state->finished = l->left;
-	state->heard_us = l->heard ? div_u64(ktime_get_ns() - l->heard, NSEC_PER_USEC) : ~0ULL;
+	else if (l->status == ORED_PEER_LIVE && !ored_standing_counts(&l->standing))
+		state->status = ORED_PEER_STALLED;
+	state->posted = l->standing.posted;
+	state->finished = l->standing.left;
+	state->heard_us = l->standing.heard ? div_u64(ktime_get_ns() - l->standing.heard, NSEC_PER_USEC) : ~0ULL;
 	state->srtt_us = l->rate.srtt_us;
 	state->window = l->rate.window;
 	state->inflight = l->inflight;
-	state->path_payload = l->path->ok;
+	state->path_payload = min(l->path->ok, m->payload ?: l->path->ok);
 	state->sent = l->sent;
 	state->resent = l->resent;
 	state->received = l->received;
@@ -558,6 +575,78 @@ static int get_stats(struct ored_sock *osk, const struct ored_out *out)
 	mutex_unlock(&osk->conf_mutex);
 	ored_stats_read(ored_net(sock_net(&osk->sk))->stats, sum);
 	return write_out(osk, out, sum, sizeof(sum));
+}
+
+static int get_policy(struct ored_sock *osk, const struct ored_out *out)
+{
+	struct ored_member *m = ored_sock_joined(osk);
+	struct ored_policy policy;
+
+	if (!m)
+		return ored_sock_refuse(osk, ENOTCONN, "this socket has joined no group");
+	spin_lock_bh(&m->lock);
+	policy = m->policy;
+	spin_unlock_bh(&m->lock);
+	return write_out(osk, out, &policy, sizeof(policy));
+}
+
+/* Puts the bitmap behind the head. Return: 0 or -ENOMEM */
+static int describe_uncounted(struct ored_slot *slot, struct ored_uncounted **all, size_t *size)
+{
+	u32 chunk, chunks = slot->map.chunks;
+	struct ored_uncounted *head;
+	u64 *bits;
+
+	*size = sizeof(*head) + DIV_ROUND_UP(chunks, 64) * sizeof(u64);
+	head = kvzalloc(*size, GFP_KERNEL_ACCOUNT);
+	*all = head;
+	if (!head)
+		return -ENOMEM;
+	bits = (u64 *)(head + 1);
+	head->op = slot->op;
+	head->chunk = slot->map.payload;
+	head->chunks = chunks;
+	for (chunk = 0; chunk < chunks; chunk++) {
+		if (ored_op_uncounted(slot, chunk))
+			bits[chunk / 64] |= 1ULL << (chunk % 64);
+		cond_resched();
+	}
+	return 0;
+}
+
+static int get_uncounted(struct ored_sock *osk, const struct ored_out *out)
+{
+	struct ored_member *m = ored_sock_joined(osk);
+	struct ored_uncounted *all = NULL;
+	struct ored_slot *slot;
+	size_t size = 0;
+	int err;
+	u64 op;
+
+	if (!m)
+		return ored_sock_refuse(osk, ENOTCONN, "this socket has joined no group");
+	if (out->room < (int)sizeof(op))
+		return ored_sock_refuse(osk, EINVAL,
+					"ORED_UNCOUNTED starts with the op that is asked for");
+	if (copy_from_user(&op, out->value, sizeof(op)))
+		return ored_sock_refuse(osk, EFAULT, "the op can't be read");
+	slot = ored_slot_of(m, op);
+	if (!ored_slot_enter(slot, op))
+		return ored_sock_refuse(osk, ENOENT,
+					"op %llu has not ended, or its slot has been used again",
+					op);
+	/* Pairs with the release at its end. */
+	if (smp_load_acquire(&slot->state) != ORED_SLOT_FINISHED || slot->error)
+		err = ored_sock_refuse(osk, ENOENT, "op %llu has not ended, or has failed", op);
+	else
+		err = describe_uncounted(slot, &all, &size);
+	ored_slot_leave(slot);
+	if (!err && out->room < (int)size)
+		err = ored_sock_refuse(osk, EMSGSIZE, "the bitmap needs %zu bytes", size);
+	if (!err)
+		err = write_out(osk, out, all, size);
+	kvfree(all);
+	return err;
 }
 
 static int get_results(struct ored_sock *osk, const struct ored_out *out)
@@ -607,7 +696,9 @@ int ored_getsockopt(struct socket *sock, int level, int name, char __user *value
 	case ORED_STATS:
 		return get_stats(osk, &out);
 	case ORED_POLICY:
+		return get_policy(osk, &out);
 	case ORED_UNCOUNTED:
+		return get_uncounted(osk, &out);
 	case ORED_AREA_STATUS:
 	case ORED_AREA_NEWEST:
 		return ored_sock_refuse(osk, EOPNOTSUPP, "option %d is not built yet", name);

@@ -21,7 +21,7 @@ struct ored_due {
 static bool oldest_flow(struct ored_link *l, struct ored_due *due)
 {
 	struct ored_member *m = l->m;
-	u64 op = max(m->retained, l->left);
+	u64 op = max(m->retained, l->standing.left);
 
 	for (; op < m->posted; op++) {
 		struct ored_slot *slot = ored_slot_of(m, op);
@@ -54,7 +54,7 @@ static void check_flight(struct ored_link *l, u64 now, struct ored_due *due)
 	due->pump = l->starved || !l->inflight;
 	l->starved = false;
 	l->pto_at = U64_MAX;
-	if (!l->inflight || l->gone)
+	if (!l->inflight || l->standing.gone)
 		return;
 	due->poll = oldest_flow(l, due);
 	ored_rate_timeout(&l->rate);
@@ -69,7 +69,7 @@ static void check_left(struct ored_link *l, u64 now, struct ored_due *due)
 
 	if (m->state == ORED_STATE_LEFT && !l->bye_known && l->status != ORED_PEER_LEFT)
 		wanted = true;
-	if (!wanted || l->gone) {
+	if (!wanted || l->standing.gone) {
 		l->ask_at = U64_MAX;
 		l->asks = 0;
 		return;

@@ -9,11 +9,13 @@
  * copied and sent after that.
  */
 
+#include <linux/bitmap.h>
 #include <linux/netdevice.h>
 #include <linux/skbuff.h>
 #include <net/dst.h>
 #include <net/xfrm.h>
 
+#include "early.h"
 #include "op.h"
 #include "timer.h"
 #include "tx.h"
@@ -34,6 +36,9 @@
  * @ask: its last packet asks for an ACK
  * @chunk: chunks, counted over the shard; all full but for the last
  * @resent: bit i: chunk[i] has been sent before
+ * @tails: bit i: it is among the last of its flow
+ * @partial: gather: not all have contributed to them; the contributors' bits
+ *	follow each
  */
 struct ored_train {
 	struct ored_slot	*slot;
@@ -46,16 +51,18 @@ struct ored_train {
 	bool			ask;
 	u32			chunk[ORED_TRAIN_MAX];
 	u32			resent;
+	u32			tails;
+	bool			partial;
 };
 
-/* Takes the next new chunk of a flow, if there is one. */
+/* The next new chunk of a flow, if there is one. */
 static bool next_new(struct ored_slot *slot, struct ored_slot_peer *peer, u32 stage,
 		     u32 *chunk)
 {
 	struct ored_flow *flow = &peer->tx[stage];
 	u32 at = peer->next[stage];
 
-	if (at >= flow->count)
+	if (at >= flow->count || flow->stopped)
 		return false;
 	if (stage == ORED_GATHER) {
 		/* Pairs with the release in ored_op_reduce(). */
@@ -65,7 +72,6 @@ static bool next_new(struct ored_slot *slot, struct ored_slot_peer *peer, u32 st
 			return false;
 		at = place - 1;
 	}
-	peer->next[stage]++;
 	*chunk = at;
 	return true;
 }
@@ -93,6 +99,13 @@ static bool ask_now(struct ored_link *l, const struct ored_train *train)
 	       (peer->next[train->stage] >= flow->count && !flow->nlost);
 }
 
+/* Are there ranks that haven't contributed to a chunk of the own shard? */
+static bool is_partial(const struct ored_slot *slot, u32 stage, u32 chunk)
+{
+	return stage == ORED_GATHER &&
+	       !bitmap_full(slot->counted + (size_t)chunk * slot->words, slot->m->nranks);
+}
+
 /* Fills a train from one flow; under the link's lock. */
 static void fill(struct ored_link *l, struct ored_train *train, u32 stage, u32 most)
 {
@@ -107,6 +120,16 @@ static void fill(struct ored_link *l, struct ored_train *train, u32 stage, u32 m
 				      stage == ORED_SCATTER ? l->rank : l->m->rank);
 	train->data = stage == ORED_SCATTER ? slot->in : slot->out;
 	while (train->n < most && next_chunk(slot, peer, stage, &chunk, &resent)) {
+		bool partial = is_partial(slot, stage, chunk);
+
+		/* All packets of a train have the same length. */
+		if (train->n && partial != train->partial)
+			break;
+		train->partial = partial;
+		if (ored_tail(resent ? chunk : peer->next[stage], flow->count))
+			train->tails |= 1U << train->n;
+		if (!resent)
+			peer->next[stage]++;
 		ored_flow_sent(flow, chunk, train->clock);
 		train->resent |= (u32)resent << train->n;
 		train->chunk[train->n++] = chunk;
@@ -127,8 +150,10 @@ static bool choose_from(struct ored_link *l, struct ored_train *train, u32 most)
 	if (l->inflight >= l->rate.window || !ored_link_needs(l, train->op))
 		return false;
 	most = min(most, l->rate.window - l->inflight);
-	for (stage = 0; stage < ORED_STAGES && !train->n; stage++)
-		fill(l, train, stage, most);
+	for (stage = 0; stage < ORED_STAGES && !train->n; stage++) {
+		if (ored_early_serves(train->slot, stage, l->rank))
+			fill(l, train, stage, most);
+	}
 	if (!train->n)
 		return false;
 	l->inflight += train->n;
@@ -148,15 +173,16 @@ static bool choose(struct ored_link *l, struct ored_train *train, u32 most)
 {
 	struct ored_member *m = l->m;
 	u64 posted = READ_ONCE(m->posted);
-	u64 left = READ_ONCE(l->left);
+	u64 left = READ_ONCE(l->standing.left);
 	bool chosen;
 
 	train->n = 0;
 	train->resent = 0;
+	train->tails = 0;
+	train->partial = false;
 	train->clock = ored_clock();
 	train->op = max(READ_ONCE(m->retained), left);
-	/* A peer has slots for so many ops beyond what it has left. */
-	for (; train->op < min(posted, left + m->nslots); train->op++) {
+	for (; train->op < min(posted, left + ored_slots_open(m)); train->op++) {
 		train->slot = ored_slot_of(m, train->op);
 		if (!ored_op_sends(train->slot, train->op))
 			continue;
@@ -175,6 +201,29 @@ static u32 train_size(const struct ored_train *train, u32 i)
 	return ored_map_length(&train->slot->map, train->first + train->chunk[i]);
 }
 
+/* Whose contributions a chunk has */
+static void write_mask(const struct ored_slot *slot, u32 chunk, struct sk_buff *skb, u32 at)
+{
+	__le64 words[ORED_RANK_WORDS];
+	u32 i, n = slot->m->mask / sizeof(*words);
+
+	for (i = 0; i < n; i++) {
+		u64 word = 0;
+
+		bitmap_to_arr64(&word, slot->counted + (size_t)chunk * slot->words +
+				i * (64 / BITS_PER_LONG),
+				min_t(u32, 64, slot->m->nranks - i * 64));
+		words[i] = cpu_to_le64(word);
+	}
+	skb_store_bits(skb, at, words, slot->m->mask);
+}
+
+/* Bytes of a train's packet, its last one shorter than the others, if at all */
+static u32 packet_size(const struct ored_train *train, u32 chunk_size)
+{
+	return ORED_WIRE_HEADER + chunk_size + (train->partial ? train->slot->m->mask : 0);
+}
+
 static void write_packet(struct ored_link *l, const struct ored_train *train, u32 i,
 			 struct sk_buff *skb, u32 at)
 {
@@ -187,6 +236,10 @@ static void write_packet(struct ored_link *l, const struct ored_train *train, u3
 		flags |= ORED_F_REQUEST;
 	if (train->resent >> i & 1)
 		flags |= ORED_F_RESENT;
+	if (train->tails >> i & 1)
+		flags |= ORED_F_TAIL;
+	if (train->partial)
+		flags |= ORED_F_PARTIAL;
 	ored_packet_init(l, &pkt, train->stage == ORED_SCATTER ? ORED_T_SCATTER : ORED_T_GATHER,
 			 flags);
 	pkt.op = (u32)train->op;
@@ -198,12 +251,15 @@ static void write_packet(struct ored_link *l, const struct ored_train *train, u3
 	skb_store_bits(skb, at + ORED_WIRE_HEADER,
 		       train->data + ored_map_offset(map, train->first + train->chunk[i]),
 		       train_size(train, i));
+	if (train->partial)
+		write_mask(train->slot, train->chunk[i], skb,
+			   at + ORED_WIRE_HEADER + train_size(train, i));
 }
 
 static struct sk_buff *build(struct ored_link *l, const struct ored_train *train)
 {
-	u32 full = ORED_WIRE_HEADER + train->slot->map.payload;
-	u32 size = (train->n - 1) * full + ORED_WIRE_HEADER + train_size(train, train->n - 1);
+	u32 full = packet_size(train, train->slot->map.payload);
+	u32 size = (train->n - 1) * full + packet_size(train, train_size(train, train->n - 1));
 	u32 linear = train->n == 1 && size <= SKB_MAX_ORDER(ORED_HEADROOM, 0) ? size : 0;
 	struct sk_buff *skb;
 	u32 i;
@@ -245,7 +301,7 @@ static void give_back(struct ored_link *l, const struct ored_train *train)
 /* How many packets of a train may go to IP as one. */
 static u32 train_limit(struct ored_link *l, const struct dst_entry *dst)
 {
-	u32 packet = l->m->payload + ored_overhead(l->m);
+	u32 packet = l->m->payload + l->m->mask + ored_overhead(l->m);
 
 	if (!(dst->dev->features & NETIF_F_GSO) || dst_xfrm(dst) || dst_mtu(dst) < packet)
 		return 1;
@@ -297,8 +353,9 @@ static bool send_train(struct ored_link *l)
 		ored_slot_leave(train.slot);
 		return false;
 	}
-	ored_transmit(l, &route, skb, train.n, ORED_WIRE_HEADER +
-		      (train.n > 1 ? train.slot->map.payload : train_size(&train, 0)));
+	ored_transmit(l, &route, skb, train.n,
+		      packet_size(&train, train.n > 1 ? train.slot->map.payload :
+							train_size(&train, 0)));
 	ored_slot_leave(train.slot);
 	return true;
 }

@@ -291,6 +291,8 @@ void ored_packet_init(struct ored_link *l, struct ored_packet *pkt, u8 type, u8 
 	pkt->session = READ_ONCE(l->path->session);
 	pkt->posted = (u16)READ_ONCE(m->posted);
 	pkt->left = (u16)READ_ONCE(m->finished);
+	/* Control packets have no bucket; those of gradients are filled in later. */
+	pkt->params.bytes = READ_ONCE(m->advert);
 	pkt->clock = ored_clock();
 }
 
@@ -413,6 +415,8 @@ void ored_send_ack(struct ored_link *l, struct ored_slot *slot, u64 op, u32 stag
 
 		ored_packet_init(l, &pkt, ORED_T_ACK,
 				 flags | (stage == ORED_GATHER ? ORED_F_GATHER : 0));
+		if (test_bit(stage, &slot->sealed))
+			pkt.flags |= ORED_F_SEALED;
 		pkt.op = (u32)op;
 		pkt.chunk = first;
 		ored_send_packet(l, &pkt, &content, ORED_ACK_BYTES + nbits / 8, 0);

@@ -21,6 +21,7 @@ void ored_flow_start(struct ored_flow *flow, u32 count)
 	flow->low = 0;
 	flow->top = 0;
 	flow->rescan = 0;
+	flow->stopped = false;
 }
 
 static void forget_loss(struct ored_flow *flow, u32 chunk)
@@ -60,7 +61,7 @@ void ored_flow_sent(struct ored_flow *flow, u32 chunk, u32 clock)
  */
 void ored_flow_unsent(struct ored_flow *flow, u32 chunk)
 {
-	if (!test_bit(chunk, flow->done) && !test_bit(chunk, flow->lost))
+	if (!flow->stopped && !test_bit(chunk, flow->done) && !test_bit(chunk, flow->lost))
 		note_loss(flow, chunk);
 }
 
@@ -126,7 +127,8 @@ static void arrived(struct ored_flow *flow, u32 w, unsigned long bits,
 	flow->lost[w] &= ~bits;
 	flow->done[w] |= bits;
 	flow->nlost -= relieved;
-	flow->inflight -= n - relieved;
+	if (!flow->stopped)
+		flow->inflight -= n - relieved;
 	flow->arrived += n;
 	news->arrived += n;
 }
@@ -135,6 +137,8 @@ static void arrived(struct ored_flow *flow, u32 w, unsigned long bits,
 static void missing(struct ored_flow *flow, u32 w, unsigned long bits, u32 echo,
 		    u32 reorder, struct ored_news *news)
 {
+	if (flow->stopped)
+		return;
 	bits &= flow->out[w] & ~flow->done[w] & ~flow->lost[w];
 	for (; bits; bits &= bits - 1) {
 		u32 chunk = w * BITS_PER_LONG + (u32)__ffs(bits);
@@ -185,20 +189,18 @@ void ored_flow_acked(struct ored_flow *flow, const struct ored_ack *ack,
 }
 
 /**
- * ored_flow_all_arrived() - the peer has left the op, so it needs no more
- * @flow: a flow of that op
+ * ored_flow_stop() - the peer takes no more of the flow
+ * @flow: the flow; what has arrived of it remains known
  *
  * Return: chunks that were in flight
  */
-u32 ored_flow_all_arrived(struct ored_flow *flow)
+u32 ored_flow_stop(struct ored_flow *flow)
 {
 	u32 inflight = flow->inflight;
 
+	flow->stopped = true;
 	flow->inflight = 0;
 	flow->nlost = 0;
-	flow->arrived = flow->count;
-	flow->low = flow->count;
 	memset(flow->lost, 0, BITS_TO_LONGS(flow->count) * sizeof(long));
-	memset(flow->done, 0xff, BITS_TO_LONGS(flow->count) * sizeof(long));
 	return inflight;
 }

@@ -27,6 +27,7 @@
  * @low: all chunks below it have arrived
  * @top: no chunk from it on has been sent
  * @rescan: no chunk below it is lost
+ * @stopped: the peer takes no more of it, and no chunk may be sent
  */
 struct ored_flow {
 	u32		*sent;
@@ -40,6 +41,7 @@ struct ored_flow {
 	u32		low;
 	u32		top;
 	u32		rescan;
+	bool		stopped;
 };
 
 /**
@@ -60,7 +62,7 @@ void ored_flow_unsent(struct ored_flow *flow, u32 chunk);
 bool ored_flow_resend(struct ored_flow *flow, u32 *chunk);
 void ored_flow_acked(struct ored_flow *flow, const struct ored_ack *ack,
 		     u32 reorder, struct ored_news *news);
-u32 ored_flow_all_arrived(struct ored_flow *flow);
+u32 ored_flow_stop(struct ored_flow *flow);
 
 static inline bool ored_flow_complete(const struct ored_flow *flow)
 {

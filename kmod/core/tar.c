@@ -35,3 +35,51 @@ u64 ored_map_shard_bytes(const struct ored_map *map, u32 rank)
 	end = start + (u64)count * map->payload;
 	return min_t(u64, end, map->bytes) - start;
 }
+
+/**
+ * ored_tar2d_init() - divides a group
+ * @t: what to fill in
+ * @nranks: ranks
+ * @groups: subgroups
+ *
+ * Return: 0; -EINVAL: the ranks can't be divided like that
+ */
+int ored_tar2d_init(struct ored_tar2d *t, u32 nranks, u32 groups)
+{
+	if (!groups || !nranks || nranks % groups)
+		return -EINVAL;
+	t->nranks = nranks;
+	t->groups = groups;
+	t->size = nranks / groups;
+	return 0;
+}
+
+/**
+ * ored_tar2d_turn() - what a rank does in a round
+ * @t: how the group is divided
+ * @rank: who
+ * @round: below ored_tar2d_rounds()
+ * @turn: receives it
+ */
+void ored_tar2d_turn(const struct ored_tar2d *t, u32 rank, u32 round,
+		     struct ored_tar2d_turn *turn)
+{
+	u32 place = rank % t->size, first = rank - place, step;
+
+	if (round >= t->size - 1 && round < t->size - 1 + t->groups - 1) {
+		step = (round - (t->size - 1) + 1) * t->size;
+		turn->stage = ORED_TAR2D_ACROSS;
+		turn->to = (rank + step) % t->nranks;
+		turn->from = (rank + t->nranks - step) % t->nranks;
+		turn->sent = place;
+		turn->heard = place;
+		return;
+	}
+	turn->stage = round < t->size - 1 ? ORED_TAR2D_SCATTER : ORED_TAR2D_GATHER;
+	step = turn->stage == ORED_TAR2D_SCATTER ? round + 1 :
+	       round - (t->size - 1) - (t->groups - 1) + 1;
+	turn->to = first + (place + step) % t->size;
+	turn->from = first + (place + t->size - step) % t->size;
+	turn->sent = turn->stage == ORED_TAR2D_SCATTER ? turn->to - first : place;
+	turn->heard = turn->stage == ORED_TAR2D_SCATTER ? place : turn->from - first;
+}

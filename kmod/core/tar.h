@@ -58,4 +58,59 @@ static inline u32 ored_map_length(const struct ored_map *map, u32 chunk)
 
 u64 ored_map_shard_bytes(const struct ored_map *map, u32 rank);
 
+/*
+ * 2D TAR, for a group of N ranks that consists of G subgroups of S = N/G, where
+ * what crosses between subgroups is dear. The bucket is cut into S shards.
+ *   scatter   S - 1 rounds inside the subgroup: its sum of shard p at place p
+ *   across    G - 1 rounds between ranks of the same place: each sends its
+ *             subgroup's sum, and adds all G in the order of subgroups
+ *   gather    S - 1 rounds inside the subgroup, of whole sums
+ * 2(N/G - 1) + (G - 1) rounds in all.
+ */
+
+/* The stages of 2D TAR */
+enum ored_tar2d_stage {
+	ORED_TAR2D_SCATTER,
+	ORED_TAR2D_ACROSS,
+	ORED_TAR2D_GATHER,
+};
+
+/**
+ * struct ored_tar2d - a group of subgroups
+ * @nranks: N, ranks in all
+ * @groups: G, subgroups of consecutive ranks
+ * @size: N / G, ranks of each, that is shards
+ */
+struct ored_tar2d {
+	u32	nranks;
+	u32	groups;
+	u32	size;
+};
+
+/**
+ * struct ored_tar2d_turn - what one rank does in one round
+ * @stage: enum ored_tar2d_stage
+ * @to: rank that it sends to
+ * @from: rank that it hears from
+ * @sent: shard that it sends
+ * @heard: shard that it hears
+ */
+struct ored_tar2d_turn {
+	u32	stage;
+	u32	to;
+	u32	from;
+	u32	sent;
+	u32	heard;
+};
+
+int ored_tar2d_init(struct ored_tar2d *t, u32 nranks, u32 groups);
+void ored_tar2d_turn(const struct ored_tar2d *t, u32 rank, u32 round,
+		     struct ored_tar2d_turn *turn);
+
+/* Rounds of a whole op */
+static inline u32 ored_tar2d_rounds(const struct ored_tar2d *t)
+{
+	return 2 * (t->size - 1) + (t->groups - 1);
+}
+
 #endif /* ORED_CORE_TAR_H */

@@ -2,9 +2,6 @@
 
 #include "term.h"
 
-#define ORED_LEAD	32	/* ops that a peer may gain in no time: two full depths */
-#define ORED_FAST_MIN	10000	/* ns; no op is quicker */
-
 /**
  * ored_term_begin() - an op has been posted, and none before it is going on
  * @t: its term
@@ -99,27 +96,4 @@ u64 ored_term_end_at(const struct ored_term *t)
 bool ored_quorum(u32 present, u32 ranks)
 {
 	return 2 * present > ranks;
-}
-
-/**
- * ored_believable() - how much of a peer's progress to believe
- * @known: ops that it was known to have posted, or left
- * @claimed: what it says now
- * @since: ns since @known was learnt
- * @fastest: ns of the quickest op ever; 0: not known
- *
- * Who has left ops that we are in makes us end ours, so a peer that lies about
- * its number, or whose packets are damaged in just that place, would drive the
- * group through ops in which nobody meets. Nobody can be quicker than twice
- * what was ever seen.
- *
- * Return: the number to go by, from @known to @claimed
- */
-u64 ored_believable(u64 known, u64 claimed, u64 since, u64 fastest)
-{
-	u64 step = max(fastest / 2, (u64)ORED_FAST_MIN);
-
-	if (claimed <= known)
-		return known;
-	return min(claimed, known + ORED_LEAD + div64_u64(since, step));
 }

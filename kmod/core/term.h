@@ -74,6 +74,5 @@ static inline u64 ored_limits_published(const struct ored_limits *limits)
 }
 
 bool ored_quorum(u32 present, u32 ranks);
-u64 ored_believable(u64 known, u64 claimed, u64 since, u64 fastest);
 
 #endif /* ORED_CORE_TERM_H */

@@ -55,6 +55,9 @@ enum ored_type {
 #define ORED_F_RESENT		2	/* data: sent before */
 #define ORED_F_GATHER		2	/* ACK, POLL: about the gather, not the scatter */
 #define ORED_F_DUPLICATE	4	/* ACK: caused by a duplicate */
+#define ORED_F_TAIL		4	/* data: among the last of its flow */
+#define ORED_F_PARTIAL		8	/* GATHER: the contributors' bits follow the chunk */
+#define ORED_F_SEALED		8	/* ACK: that stage takes no more */
 #define ORED_F_FINAL		4	/* HELLO: limit is final; BYE: nothing is served any */
 					/* more; MARK: answers a BYE */
 
@@ -67,7 +70,9 @@ enum ored_type {
  * @group: id of the group
  * @session: the receiver's
  * @op: low half of the op's number
- * @bytes: length of the bucket
+ * @bytes: length of the bucket; in control packets what @src has learnt, which
+ *	needs no bucket: t_C's newest sample (core/early.h, packed) in the high
+ *	half, how many peers it lets send to it in the low one
  * @params_chunk: the op's other parameters, and the chunk within its shard
  * @posted: ops that @src has posted, low quarter
  * @left: ops that @src has left, low quarter

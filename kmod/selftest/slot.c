@@ -63,7 +63,9 @@ static bool __init test_maps(struct ored_member *m)
 		}
 	}
 	for (i = 0; i < room; i++) {
-		ok &= ored_expect(!atomic_fetch_inc(&slot->contributions[i]));
+		ok &= ored_expect(!test_and_set_bit(i, slot->reduced));
+		ok &= ored_expect(!xchg(&slot->present[i], ~0UL));
+		ok &= ored_expect(!xchg(&slot->counted[i], ~0UL));
 		ok &= ored_expect(!slot->order[i]);
 	}
 	/* As an op with all these chunks would leave it. */
@@ -112,14 +114,14 @@ static bool __init test_release(struct ored_member *m)
 	try_release(slot);
 	ok &= ored_expect(slot->op == 0);
 	slot->delivered = true;
-	m->links[1].left = 1;
+	m->links[1].standing.left = 1;
 	try_release(slot);
 	ok &= ored_expect(slot->op == 0);
-	m->links[2].left = 1;
+	m->links[2].standing.left = 1;
 	try_release(slot);
 	ok &= ored_expect(slot->op == ORED_NO_OP && !m->retained);
 	ok &= ored_expect(!ored_slot_enter(slot, 0) && !ored_slot_enter(slot, SLOTS));
-	ok &= ored_expect(atomic_read(&slot->contributions[0]) == 1);
+	ok &= ored_expect(test_bit(0, slot->reduced));
 	ored_slot_leave(slot);
 	ok &= ored_expect(slot->op == SLOTS && m->retained == 1);
 	ok &= ored_expect(slot->state == ORED_SLOT_OPEN && !slot->known && !slot->used);
@@ -134,7 +136,8 @@ static bool __init test_reset(struct ored_member *m)
 	bool ok = true;
 
 	for (i = 0; i < room; i++)
-		ok &= ored_expect(!atomic_read(&slot->contributions[i]));
+		ok &= ored_expect(!test_bit(i, slot->reduced) && !slot->present[i] &&
+				  !slot->counted[i]);
 	for (r = 0; r < RANKS; r++)
 		for (stage = 0; stage < ORED_STAGES; stage++)
 			for (i = 0; i < room; i++)

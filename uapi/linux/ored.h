@@ -211,8 +211,7 @@ enum ored_reduction {
 
 /* enum ored_mode - what an op does about loss */
 enum ored_mode {
-	/* The group's own; without bounded ops in the module it is reliable. */
-	ORED_MODE_DEFAULT	= 0,
+	ORED_MODE_DEFAULT	= 0,	/* as ORED_POLICY says: bounded */
 	/* Returns within its bound and says what is missing. */
 	ORED_MODE_BOUNDED	= 1,
 	/* Loss is repaired until nothing is missing. */
@@ -224,8 +223,10 @@ enum ored_mode {
 #define ORED_OP_MISSING_ZERO	(1U << 1)	/* missing in gather: 0, not one's own */
 #define ORED_OP_HADAMARD_ON	(1U << 2)	/* else by measured loss */
 #define ORED_OP_HADAMARD_OFF	(1U << 3)
+#define ORED_OP_NO_WAIT		(1U << 4)	/* don't wait for late posters */
 #define ORED_OP_FLAGS		(ORED_OP_SLOT | ORED_OP_MISSING_ZERO | \
-				 ORED_OP_HADAMARD_ON | ORED_OP_HADAMARD_OFF)
+				 ORED_OP_HADAMARD_ON | ORED_OP_HADAMARD_OFF | \
+				 ORED_OP_NO_WAIT)
 
 /**
  * struct ored_op - parameters of an op: those of the socket (setsockopt), or
@@ -302,6 +303,9 @@ enum ored_field {
 
 #define ORED_RANK_WORDS		(ORED_MAX_RANKS / 64)
 
+/* Bits of ored_result.flags */
+#define ORED_RESULT_RESYNC	(1U << 0)	/* a result was missed: run a reliable op */
+
 /**
  * struct ored_result - what became of an op
  * @op: its number; the first op of a socket is 0. getsockopt(ORED_RESULT)
@@ -323,8 +327,9 @@ enum ored_field {
  * @dtype: as posted
  * @reduction: as posted
  * @mode: the mode it ran in
- * @reserved0: zero
- * @bound_us: the bound it ran under, D + W; 0: none
+ * @flags: ORED_RESULT_*
+ * @bound_us: the bound it ran under, from its post: D + W, and those of the ops
+ *	that were in flight before it; 0: none
  * @behind: ops that were skipped because the group had gone on
  * @field: enum ored_field: with EPROTO, where two ranks differ
  * @rank: the two ranks that differ; with ECONNRESET rank[0] is who left
@@ -348,7 +353,7 @@ struct ored_result {
 	__u8			dtype;
 	__u8			reduction;
 	__u8			mode;
-	__u16			reserved0;
+	__u16			flags;
 	__u32			bound_us;
 	__u32			behind;
 	__u32			field;
@@ -418,6 +423,7 @@ enum ored_peer_status {
 	ORED_PEER_SILENT	= 3,	/* live once, unheard for too long */
 	ORED_PEER_LEFT		= 4,	/* it said goodbye */
 	ORED_PEER_REFUSED	= 5,	/* it disagrees about the group */
+	ORED_PEER_STALLED	= 6,	/* it answers, but hasn't posted the last ops */
 };
 
 /**
@@ -485,27 +491,70 @@ enum ored_counter {
 	ORED_CNT_MAX
 };
 
+/* enum ored_deadline - how the bound of ops without their own is found */
+enum ored_deadline {
+	ORED_DEADLINE_LOSS	= 0,	/* by what is lost after repair */
+	ORED_DEADLINE_P95	= 1,	/* 95th percentile of the first ops, for comparison */
+};
+
+/* enum ored_incast - how many peers may send to a rank at a time */
+enum ored_incast {
+	ORED_INCAST_ALL		= 0,	/* all, at the pace of the link */
+	ORED_INCAST_ADAPT	= 1,	/* from 1, one more after a clean op, else half */
+};
+
+#define ORED_WAIT_NONE		(~0U)	/* ored_policy.wait_ppm: don't wait at all */
+
 /**
- * struct ored_policy - getsockopt, setsockopt(ORED_POLICY): of the group
- * @loss_skip: above this loss, in parts per million, the verdict is skip
- * @loss_halt: above this loss the verdict is halt
- * @min_ranks: with fewer contributors the verdict is halt
- * @deadline: how the bound is found (later)
- * @reserved: zero
+ * struct ored_policy - getsockopt, setsockopt(ORED_POLICY): of this rank, from
+ * the next op on. Zero stands for a default, in brackets
+ * @loss_skip: above this loss, in parts per million of the bytes that should
+ *	have come, the verdict is skip [100000]
+ * @loss_halt: above this loss the verdict is halt [500000]
+ * @min_ranks: if fewer ranks than that have contributed anything, this one
+ *	included, the verdict is halt [more than half]
+ * @mode: of ops that name none: enum ored_mode [ORED_MODE_BOUNDED]
+ * @deadline: enum ored_deadline [ORED_DEADLINE_LOSS]
+ * @incast: enum ored_incast [ORED_INCAST_ALL]
+ * @reserved0: zero
+ * @loss_target: ORED_DEADLINE_LOSS: loss that is aimed at, ppm [3000]
+ * @floor: the least bound, in ppm of the quiet time [1050000]
+ * @ceiling: the longest bound, in ppm of the quiet time [4000000]
+ * @warmup: ops from which the quiet time is learnt, 5 to 64 [20]
+ * @bound_us: a fixed bound D in microseconds, whatever the length [none: found]
+ * @wait_ppm: W, how long to wait for late posters, in ppm of D up to 500000;
+ *	ORED_WAIT_NONE: not at all [250000]
+ * @floor_us: the least bound, microseconds [2000]
+ * @ceiling_us: the bound while nothing has been learnt, and never more, in
+ *	microseconds, plus 50 ns for each byte [5000000]
+ *
+ * setsockopt() forgets what has been learnt if @deadline, @warmup or a floor or
+ * ceiling changes. The defaults are those of the namespace: net.ored.* sysctls.
  */
 struct ored_policy {
 	__u32		loss_skip;
 	__u32		loss_halt;
 	__u32		min_ranks;
-	__u32		deadline;
-	__aligned_u64	reserved[4];
+	__u8		mode;
+	__u8		deadline;
+	__u8		incast;
+	__u8		reserved0;
+	__u32		loss_target;
+	__u32		floor;
+	__u32		ceiling;
+	__u32		warmup;
+	__u32		bound_us;
+	__u32		wait_ppm;
+	__u32		floor_us;
+	__u32		ceiling_us;
 };
 
 /**
  * struct ored_uncounted - getsockopt(ORED_UNCOUNTED): which chunks of this
- * rank's own contribution were not counted; a bitmap of @chunks bits, in
- * 64-bit words, follows
- * @op: op asked for
+ * rank's own contribution others went without, so that it can be added to the
+ * next bucket (error feedback); a bitmap of @chunks bits, in 64-bit words, follows
+ * @op: op asked for (ENOENT: unfinished, or its slot has been used again: ask
+ *	before the next send(); EMSGSIZE: no room for the bitmap)
  * @chunk: bytes of a full chunk
  * @chunks: number of chunks of the bucket
  */

@@ -31,7 +31,12 @@ ALLREDUCE, REDUCE_SCATTER, ALL_GATHER, BROADCAST, BARRIER = range(5)
 F32, F64, F16, BF16, I32, I64 = range(6)
 SUM, MEAN, MIN, MAX = range(4)
 MODE_DEFAULT, MODE_BOUNDED, MODE_RELIABLE = range(3)
-OP_SLOT, OP_MISSING_ZERO, OP_HADAMARD_ON, OP_HADAMARD_OFF = 1, 2, 4, 8
+OP_SLOT, OP_MISSING_ZERO, OP_HADAMARD_ON, OP_HADAMARD_OFF, OP_NO_WAIT = (
+    1, 2, 4, 8, 16)
+DEADLINE_LOSS, DEADLINE_P95 = range(2)
+INCAST_ALL, INCAST_ADAPT = range(2)
+WAIT_NONE = 0xffffffff
+RESULT_RESYNC = 1
 
 LIMIT_NONE, LIMIT_COMPLETE, LIMIT_EARLY, LIMIT_HARD, LIMIT_BEHIND = range(5)
 VERDICT_OK, VERDICT_PARTIAL, VERDICT_SKIP, VERDICT_HALT = range(4)
@@ -40,7 +45,7 @@ VERDICT_OK, VERDICT_PARTIAL, VERDICT_SKIP, VERDICT_HALT = range(4)
 
 STATE_NEW, STATE_JOINING, STATE_JOINED, STATE_FAILED, STATE_LEFT = range(5)
 (PEER_UNKNOWN, PEER_HEARD, PEER_LIVE, PEER_SILENT, PEER_LEFT,
- PEER_REFUSED) = range(6)
+ PEER_REFUSED, PEER_STALLED) = range(7)
 
 COUNTERS = (
     "rx_packets", "rx_data", "tx_packets", "tx_trains", "tx_dropped",
@@ -90,7 +95,7 @@ class Result(Structure):
                 ("missing", c_uint64 * RANK_WORDS), ("error", c_uint32),
                 ("limit", c_uint8), ("verdict", c_uint8), ("kind", c_uint8),
                 ("dtype", c_uint8), ("reduction", c_uint8), ("mode", c_uint8),
-                ("reserved0", c_uint16), ("bound_us", c_uint32),
+                ("flags", c_uint16), ("bound_us", c_uint32),
                 ("behind", c_uint32), ("field", c_uint32),
                 ("rank", c_uint32 * 2), ("value", c_uint64 * 2),
                 ("duplicates", c_uint64), ("resent", c_uint64),
@@ -121,8 +126,13 @@ class PeerState(Structure):
 
 class Policy(Structure):
     _fields_ = [("loss_skip", c_uint32), ("loss_halt", c_uint32),
-                ("min_ranks", c_uint32), ("deadline", c_uint32),
-                ("reserved", c_uint64 * 4)]
+                ("min_ranks", c_uint32), ("mode", c_uint8),
+                ("deadline", c_uint8), ("incast", c_uint8),
+                ("reserved0", c_uint8), ("loss_target", c_uint32),
+                ("floor", c_uint32), ("ceiling", c_uint32),
+                ("warmup", c_uint32), ("bound_us", c_uint32),
+                ("wait_ppm", c_uint32), ("floor_us", c_uint32),
+                ("ceiling_us", c_uint32)]
 
 
 class Uncounted(Structure):

@@ -161,10 +161,12 @@ def finish_join(sock, seconds=WAIT):
 class Ranks(list):
     """Sockets of all ranks of a group, joined, in one process.
 
-    places are Hosts (or None for this namespace), one for each rank.
+    places are Hosts (or None for this namespace), one for each rank. Ops are
+    reliable unless another mode is given.
     """
 
-    def __init__(self, places, peers=None, each=None, **fields):
+    def __init__(self, places, peers=None, each=None, mode=abi.MODE_RELIABLE,
+                 **fields):
         super().__init__()
         peers = peers or [peer(p.address if p else "127.0.0.1",
                                0 if p else 5000 + i)
@@ -179,6 +181,7 @@ class Ranks(list):
                 start_join(self[-1], join_value(peers, rank=rank, **own))
             for sock in self:
                 finish_join(sock)
+                sock.set(abi.OP, abi.Op(mode=mode))
         except BaseException:
             self.close()
             raise

@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/* Policies: what a rank makes of loss, and how long its ops may take. */
+#ifndef ORED_POLICY_H
+#define ORED_POLICY_H
+
+#include <linux/ored.h>
+
+struct ored_member;
+
+/* What a zero stands for, unless a sysctl says something else */
+#define ORED_POLICY_DEFAULT {			\
+	.loss_skip = 100000,			\
+	.loss_halt = 500000,			\
+	.min_ranks = 0,				\
+	.mode = ORED_MODE_BOUNDED,		\
+	.deadline = ORED_DEADLINE_LOSS,		\
+	.incast = ORED_INCAST_ALL,		\
+	.loss_target = 3000,			\
+	.floor = 1050000,			\
+	.ceiling = 4000000,			\
+	.warmup = 20,				\
+	.bound_us = 0,				\
+	.wait_ppm = 250000,			\
+	.floor_us = 2000,			\
+	.ceiling_us = 5000000,			\
+}
+
+int ored_policy_check(const struct ored_policy *policy, char *why);
+void ored_policy_init(struct ored_member *m);
+int ored_policy_set(struct ored_member *m, const struct ored_policy *policy, char *why);
+
+#endif /* ORED_POLICY_H */

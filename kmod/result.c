@@ -1,0 +1,347 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * What became of an op: what is missing of its result is filled in, and told to
+ * the byte. Once an op has ended nobody writes into its result any more but
+ * the one who takes it.
+ */
+
+#include <linux/bitmap.h>
+#include <linux/ored.h>
+
+#include "core/reduce.h"
+#include "op.h"
+
+static bool counted_by(const struct ored_slot *slot, u32 chunk, u32 rank)
+{
+	return test_bit(rank, slot->counted + (size_t)chunk * slot->words);
+}
+
+/* Has a chunk of the own shard been reduced? */
+static bool has_reduced(const struct ored_slot *slot, u32 chunk)
+{
+	return counted_by(slot, chunk, slot->m->rank);
+}
+
+static bool has_gathered(const struct ored_slot *slot, u32 owner, u32 chunk)
+{
+	return test_bit(chunk, slot->peer[owner].rx[ORED_GATHER].bits);
+}
+
+/* A chunk, counted over the bucket, from the own contribution and @present. */
+static void fill(struct ored_slot *slot, u32 whole, const void *staged,
+		 const unsigned long *present)
+{
+	u32 offset = ored_map_offset(&slot->map, whole);
+	struct ored_contribs c = {
+		.own = slot->in + offset,
+		.staged = staged,
+		.stride = slot->stride,
+		.rank = slot->m->rank,
+		.nranks = slot->m->nranks,
+		.present = present,
+	};
+	u16 word = slot->params.word;
+
+	ored_reduce(slot->out + offset, &c, ored_map_length(&slot->map, whole),
+		    ored_params_dtype(word), ored_params_reduction(word));
+}
+
+/*
+ * What of the own shard was not reduced in time is reduced from what is there:
+ * for this rank alone, since nobody would take it any more.
+ */
+static void settle_own(struct ored_slot *slot)
+{
+	u32 chunk, own = slot->m->rank, first = ored_map_first(&slot->map, own);
+
+	for (chunk = 0; chunk < ored_map_count(&slot->map, own); chunk++) {
+		if (!has_reduced(slot, chunk))
+			fill(slot, first + chunk,
+			     slot->staged + (size_t)chunk * slot->map.payload,
+			     slot->present + (size_t)chunk * slot->words);
+		cond_resched();
+	}
+}
+
+/* What wasn't gathered is the own contribution, in the place of everybody's, or 0. */
+static void settle_peer(struct ored_slot *slot, u32 owner)
+{
+	DECLARE_BITMAP(alone, ORED_MAX_RANKS) = {};
+	u32 chunk, first = ored_map_first(&slot->map, owner);
+
+	__set_bit(slot->m->rank, alone);
+	for (chunk = 0; chunk < ored_map_count(&slot->map, owner); chunk++) {
+		u32 offset = ored_map_offset(&slot->map, first + chunk);
+
+		if (has_gathered(slot, owner, chunk))
+			continue;
+		if (slot->zero)
+			memset(slot->out + offset, 0, ored_map_length(&slot->map, first + chunk));
+		else
+			fill(slot, first + chunk, slot->staged, alone);
+		cond_resched();
+	}
+}
+
+/* Is all there that can be? */
+static bool whole(const struct ored_slot *slot)
+{
+	return !slot->bounded || (slot->limit == ORED_LIMIT_COMPLETE &&
+				  bitmap_full(slot->need, slot->m->nranks));
+}
+
+/**
+ * ored_op_settle() - fills in what is missing of a result
+ * @slot: finished without an error; the caller is the only one to take its
+ *	result; process context, no lock held
+ */
+void ored_op_settle(struct ored_slot *slot)
+{
+	struct ored_link *l;
+
+	if (slot->settled || whole(slot))
+		return;
+	ored_slot_quiesce(slot);
+	settle_own(slot);
+	ored_for_each_link(slot->m, l)
+		settle_peer(slot, l->rank);
+	slot->settled = true;
+}
+
+/* Bytes of contributions of others that were counted in the own shard */
+static u64 scattered(const struct ored_slot *slot)
+{
+	const struct ored_member *m = slot->m;
+	u32 chunk, first = ored_map_first(&slot->map, m->rank);
+	u64 bytes = 0;
+
+	for (chunk = 0; chunk < ored_map_count(&slot->map, m->rank); chunk++) {
+		const unsigned long *counted = slot->counted + (size_t)chunk * slot->words;
+
+		if (has_reduced(slot, chunk))
+			bytes += (u64)(bitmap_weight(counted, m->nranks) - 1) *
+				 ored_map_length(&slot->map, first + chunk);
+	}
+	return bytes;
+}
+
+/* Bytes of a peer's shard that were gathered */
+static u64 gathered(const struct ored_slot *slot, u32 owner)
+{
+	u32 count = ored_map_count(&slot->map, owner);
+	u32 last = ored_map_first(&slot->map, owner) + count - 1;
+	u64 bytes;
+
+	if (!count)
+		return 0;
+	bytes = (u64)bitmap_weight(slot->peer[owner].rx[ORED_GATHER].bits, count) *
+		slot->map.payload;
+	if (has_gathered(slot, owner, count - 1))
+		bytes -= slot->map.payload - ored_map_length(&slot->map, last);
+	return bytes;
+}
+
+static void stage_result(struct ored_stage *stage, u64 expected, u64 received, u64 repaired)
+{
+	stage->expected = expected;
+	stage->received = min(expected, received);
+	stage->repaired = min(stage->received, repaired);
+	stage->missing = expected - stage->received;
+}
+
+static void stages(const struct ored_slot *slot, struct ored_result *result)
+{
+	const struct ored_map *map = &slot->map;
+	u64 shard = ored_map_shard_bytes(map, slot->m->rank);
+	u64 scatter = shard * (map->nranks - 1), gather = map->bytes - shard;
+	u64 in = scatter, out = gather;
+	const struct ored_link *l;
+
+	if (slot->error) {
+		in = atomic64_read(&slot->received[ORED_SCATTER]);
+		out = atomic64_read(&slot->received[ORED_GATHER]);
+	} else if (!whole(slot)) {
+		in = scattered(slot);
+		out = 0;
+		ored_for_each_link(slot->m, l)
+			out += gathered(slot, l->rank);
+	}
+	stage_result(&result->scatter, scatter, in,
+		     atomic64_read(&slot->repaired[ORED_SCATTER]));
+	stage_result(&result->gather, gather, out, atomic64_read(&slot->repaired[ORED_GATHER]));
+}
+
+static void set_rank(__u64 *ranks, u32 r)
+{
+	ranks[r / 64] |= 1ULL << (r % 64);
+}
+
+/* Is a rank's whole contribution in, and its whole shard, as far as is known here? */
+static bool all_in(const struct ored_slot *slot, u32 r)
+{
+	const struct ored_member *m = slot->m;
+	const struct ored_link *l = &m->links[r];
+
+	if (slot->error == -ECONNRESET)
+		return r == m->rank || READ_ONCE(l->status) != ORED_PEER_LEFT ||
+		       READ_ONCE(l->left_at) > slot->op;
+	if (slot->error)
+		return false;
+	if (whole(slot))
+		return true;
+	return test_bit(r, slot->whole) &&
+	       (r == m->rank || atomic_read(&slot->peer[r].gathering) <= 0);
+}
+
+/*
+ * Of an own shard that wasn't reduced in time, ranks count as missing that
+ * haven't contributed to it.
+ */
+static void note_unreduced(struct ored_slot *slot)
+{
+	u32 chunk, r;
+
+	for (chunk = 0; chunk < ored_map_count(&slot->map, slot->m->rank); chunk++) {
+		if (has_reduced(slot, chunk))
+			continue;
+		for (r = 0; r < slot->m->nranks; r++) {
+			if (!test_bit(r, slot->present + (size_t)chunk * slot->words))
+				clear_bit(r, slot->whole);
+		}
+	}
+}
+
+static void contributors(struct ored_slot *slot, struct ored_result *result)
+{
+	u32 r;
+
+	if (!slot->error && !whole(slot))
+		note_unreduced(slot);
+	for (r = 0; r < slot->m->nranks; r++)
+		set_rank(all_in(slot, r) ? result->contributed : result->missing, r);
+}
+
+/**
+ * ored_op_loss() - how much is missing of what live peers should have given
+ * @slot: finished
+ *
+ * Ranks that the op didn't wait for don't count: no bound would bring theirs.
+ *
+ * Return: parts per million
+ */
+u32 ored_op_loss(const struct ored_slot *slot)
+{
+	const struct ored_member *m = slot->m;
+	u32 need = bitmap_weight(slot->need, m->nranks);
+	u64 scatter = ored_map_shard_bytes(&slot->map, m->rank) * (need - 1), gather = 0;
+	const struct ored_link *l;
+	u64 missing;
+
+	if (whole(slot))
+		return 0;
+	missing = scatter - min(scatter, scattered(slot));
+	ored_for_each_link(m, l) {
+		u64 shard = ored_map_shard_bytes(&slot->map, l->rank);
+
+		if (!test_bit(l->rank, slot->need))
+			continue;
+		gather += shard;
+		missing += shard - gathered(slot, l->rank);
+	}
+	return scatter + gather ? (u32)div64_u64(missing * 1000000, scatter + gather) : 0;
+}
+
+/* Parts per million of what should have come */
+static u32 loss_of(const struct ored_result *result)
+{
+	u64 expected = result->scatter.expected + result->gather.expected;
+	u64 missing = result->scatter.missing + result->gather.missing;
+
+	return expected ? (u32)div64_u64(missing * 1000000, expected) : 0;
+}
+
+static u8 judge(const struct ored_slot *slot, const struct ored_result *result)
+{
+	const struct ored_policy *policy = &slot->m->policy;
+	u32 loss = loss_of(result), n = slot->m->nranks;
+	u32 some = bitmap_weight(slot->some, n);
+
+	if (slot->error)
+		return ORED_VERDICT_HALT;
+	if (whole(slot))
+		return ORED_VERDICT_OK;
+	if (loss > policy->loss_halt || some < (policy->min_ranks ?: n / 2 + 1))
+		return ORED_VERDICT_HALT;
+	if (loss > policy->loss_skip ||
+	    (slot->limit == ORED_LIMIT_BEHIND && result->gather.missing))
+		return ORED_VERDICT_SKIP;
+	return loss ? ORED_VERDICT_PARTIAL : ORED_VERDICT_OK;
+}
+
+static void why_failed(const struct ored_slot *slot, struct ored_result *result)
+{
+	result->rank[0] = slot->failure.rank[0];
+	if (slot->error != -EPROTO)
+		return;
+	result->field = slot->failure.field;
+	result->rank[1] = slot->failure.rank[1];
+	result->value[0] = slot->failure.value[0];
+	result->value[1] = slot->failure.value[1];
+}
+
+/**
+ * ored_op_result() - what became of an op
+ * @slot: finished, its result not yet released; its op is set by the caller
+ * @result: zeroed but for @op; receives the rest
+ */
+void ored_op_result(struct ored_slot *slot, struct ored_result *result)
+{
+	if (!whole(slot))
+		ored_slot_quiesce(slot);
+	result->elapsed_ns = slot->elapsed_ns;
+	result->bytes = slot->mine.bytes;
+	stages(slot, result);
+	contributors(slot, result);
+	result->error = -slot->error;
+	result->limit = slot->limit;
+	result->verdict = judge(slot, result);
+	result->flags = slot->resync ? ORED_RESULT_RESYNC : 0;
+	result->behind = slot->behind;
+	result->bound_us = div_u64(slot->published_ns + NSEC_PER_USEC - 1, NSEC_PER_USEC);
+	result->dtype = ored_params_dtype(slot->mine.word);
+	result->reduction = ored_params_reduction(slot->mine.word);
+	result->kind = ored_params_kind(slot->mine.word);
+	result->mode = ored_params_mode(slot->mine.word);
+	if (slot->error)
+		why_failed(slot, result);
+	result->duplicates = atomic64_read(&slot->duplicates);
+	result->resent = atomic64_read(&slot->resent);
+}
+
+/**
+ * ored_op_uncounted() - did others go without the own contribution to a chunk?
+ * @slot: finished, entered
+ * @chunk: counted over the bucket
+ *
+ * Of a chunk that was not gathered here it isn't known; it counts as counted if
+ * its owner has acknowledged the contribution.
+ */
+bool ored_op_uncounted(struct ored_slot *slot, u32 chunk)
+{
+	struct ored_link *l;
+
+	if (whole(slot))
+		return false;
+	if (test_bit(chunk, slot->uncounted))
+		return true;
+	ored_for_each_link(slot->m, l) {
+		u32 at = chunk - ored_map_first(&slot->map, l->rank);
+
+		if (at >= ored_map_count(&slot->map, l->rank))
+			continue;
+		return !has_gathered(slot, l->rank, at) &&
+		       !test_bit(at, slot->peer[l->rank].tx[ORED_SCATTER].done);
+	}
+	/* In the own shard: was it reduced for everybody? */
+	return !has_reduced(slot, chunk - ored_map_first(&slot->map, slot->m->rank));
+}
