@@ -9,6 +9,7 @@
 #include "early.h"
 #include "err.h"
 #include "op.h"
+#include "trace.h"
 #include "tx.h"
 
 /* In hard interrupt context: only wakes. */
@@ -148,6 +149,7 @@ static void look_around(struct ored_slot *slot, u64 now)
 {
 	struct ored_member *m = slot->m;
 	u64 published = ored_limits_published(&slot->limits);
+	u64 newest = m->posted - 1, round_trip = 0;
 	struct ored_link *l;
 	bool all = true;
 
@@ -160,9 +162,13 @@ static void look_around(struct ored_slot *slot, u64 now)
 
 		if (test_bit(l->rank, slot->need) && READ_ONCE(l->standing.posted) <= slot->op)
 			all = false;
-		if (left > slot->op && ored_standing_live(&l->standing, now, published))
-			ored_term_left(&slot->term, left - slot->op, now);
+		/* Who has left no more than what is posted here did so with our help. */
+		if (left > newest && ored_standing_live(&l->standing, now, published))
+			ored_term_left(&slot->term, left - newest, now);
+		round_trip = max(round_trip, ored_link_round_trip_ns(l));
 	}
+	/* What was lost can be sent again once. */
+	slot->term.limits.grace = max(slot->limits.grace, 2 * round_trip);
 	if (all)
 		ored_term_posted(&slot->term, now);
 }
@@ -202,6 +208,8 @@ static u64 seal(struct ored_slot *slot, u64 end, u64 now)
 	if (at > now)
 		return min(at, end);
 	set_bit(ORED_SCATTER, &slot->sealed);
+	trace_ored_op_seal(slot, ORED_SCATTER, at < ored_term_seal_at(&slot->term) ?
+			   ORED_LIMIT_EARLY : ORED_LIMIT_HARD, now);
 	ored_deadline_sweep(slot->m);
 	return end;
 }

@@ -4,6 +4,7 @@
 #include <linux/ored.h>
 
 #include "early.h"
+#include "trace.h"
 
 /* What travels in control packets: t_C's sample, packed, above the incast */
 static u32 advert_of(u16 sample, u32 incast)
@@ -64,12 +65,15 @@ void ored_early_end(struct ored_slot *slot, u32 loss_ppm)
 	struct ored_member *m = slot->m;
 	u64 quiet = ored_bound_quiet(&m->bound, slot->mine.bytes), took;
 	bool hard = slot->limit == ORED_LIMIT_HARD;
+	u32 takes = m->incast.own;
 	struct ored_link *l;
 
 	lockdep_assert_held(&m->lock);
 	took = slot->posted_ns + slot->elapsed_ns - slot->term.begin;
 	ored_early_adapt(&m->early, loss_ppm);
 	ored_incast_ended(&m->incast, !hard && !loss_ppm);
+	if (m->incast.own != takes)
+		trace_ored_incast(m, takes, m->incast.own);
 	m->samples[m->rank] = ored_early_sample(took, slot->limits.bound, 1000000 - loss_ppm,
 						1000000, slot->limit);
 	ored_for_each_link(m, l)
@@ -112,8 +116,7 @@ static bool tails_seen(const struct ored_slot *slot, u32 stage, u64 now, u64 *ro
 			continue;
 		if (!test_bit(l->rank, tails))
 			return false;
-		*round_trip = max(*round_trip, (u64)(READ_ONCE(l->rate.srtt_us) +
-				  4 * READ_ONCE(l->rate.rttvar_us)) * NSEC_PER_USEC);
+		*round_trip = max(*round_trip, ored_link_round_trip_ns(l));
 	}
 	return true;
 }

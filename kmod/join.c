@@ -105,6 +105,7 @@ static void try_finish(struct ored_member *m)
 	m->room = min(payload, m->payload_bound);
 	/* A set of ranks shall fit behind it; where it can't, IP fragments. */
 	WRITE_ONCE(m->payload, max(m->room - m->mask, ORED_PAYLOAD_MIN + 0U));
+	ored_pace_init(&m->pace, m->payload + ored_overhead(m) + ORED_LINK_HEADER);
 	/* Whoever sees the state sees the payload. */
 	smp_store_release(&m->state, ORED_STATE_JOINED);
 	ored_member_wake(m, EPOLLOUT | EPOLLWRNORM);

@@ -12,6 +12,7 @@
 #include "leave.h"
 #include "op.h"
 #include "timer.h"
+#include "trace.h"
 #include "tx.h"
 
 #define ORED_LINGER_NS	(5ULL * NSEC_PER_SEC)
@@ -167,6 +168,8 @@ void ored_leave_heard(struct ored_link *l, const struct ored_packet *pkt)
 	at = ored_extend32(m->posted, pkt->op);
 	if (l->status != ORED_PEER_LEFT || at < l->left_at)
 		WRITE_ONCE(l->left_at, at);
+	if (l->status != ORED_PEER_LEFT)
+		trace_ored_peer(l, ORED_PEER_LEFT);
 	WRITE_ONCE(l->status, ORED_PEER_LEFT);
 	if (pkt->flags & ORED_F_FINAL) {
 		WRITE_ONCE(l->standing.gone, true);

@@ -274,7 +274,7 @@ struct ored_member *ored_member_new(struct ored_net *on, const struct ored_join 
 	m->conf = *conf;
 	m->rank = conf->rank;
 	m->nranks = conf->nranks;
-	m->nslots = ORED_SLOTS_PAST + conf->depth + ORED_SLOTS_AHEAD;
+	m->nslots = 2 * conf->depth + 1;
 	m->mask = BITS_TO_LONGS(m->nranks) * sizeof(long);
 	ored_policy_init(m);
 	m->ifindex = ifindex;
@@ -284,6 +284,11 @@ struct ored_member *ored_member_new(struct ored_net *on, const struct ored_join 
 	m->joining.nranks = m->nranks;
 	m->joining.rank = m->rank;
 	spin_lock_init(&m->lock);
+	spin_lock_init(&m->pace_lock);
+	m->pump_at = U64_MAX;
+	ratelimit_state_init(&m->report, 5 * HZ, 10);
+	/* What was left out is no news. */
+	ratelimit_set_flags(&m->report, RATELIMIT_MSG_ON_RELEASE);
 	INIT_LIST_HEAD(&m->list);
 	INIT_WORK(&m->drained, drained_work);
 	INIT_RCU_WORK(&m->free, free_work);

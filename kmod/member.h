@@ -14,7 +14,7 @@
  *	finished, received, what peers have left, terms and bounds; BH off
  *   ored_link.lock         everything about one peer: its flows in all
  *	slots, its receivers' ACK state, window, path, counters; BH off
- *   ored_slot.know, ored_member.timer_lock       leaves; BH off
+ *   ored_slot.know, ored_member.timer_lock, ored_member.pace_lock   leaves; BH off
  *
  * Of links only one is locked at a time. No lock is held while a packet is
  * handed to IP: netfilter and queueing disciplines run there, and on the
@@ -47,6 +47,7 @@
 #include <linux/in6.h>
 #include <linux/kthread.h>
 #include <linux/list.h>
+#include <linux/ratelimit.h>
 #include <linux/rcupdate.h>
 #include <linux/spinlock.h>
 #include <linux/workqueue.h>
@@ -57,6 +58,7 @@
 #include "core/early.h"
 #include "core/hello.h"
 #include "core/incast.h"
+#include "core/pace.h"
 #include "core/rate.h"
 #include "core/standing.h"
 #include "net.h"
@@ -161,7 +163,7 @@ struct ored_link {
  * @conf: as given to ORED_JOIN; key and peers elsewhere
  * @rank: shorthand of @conf
  * @nranks: shorthand of @conf
- * @nslots: depth + 1
+ * @nslots: 2 depth + 1
  * @family: AF_INET or AF_INET6
  * @session: what peers put into their packets to us
  * @ifindex: interface that all packets must leave by, or 0
@@ -207,15 +209,21 @@ struct ored_link {
  *	such promise
  * @fastest: shortest time from a complete op's post to its end, ns; 0: none yet
  * @resync: this rank was behind and missed a result; until a reliable op
+ * @report: limits what is logged of ops that aren't whole
  * @due_timer: keeps bounds; fires in hard interrupt context
  * @due_at: when it does; read without the lock
  * @due_dead: it may not be started any more
  * @sweep: the worker shall look what can be reduced
  * @worker: the group's
  * @due_work: what it does
+ * @pace_lock: protects @pace
+ * @pace: how fast gradients leave
+ * @turn: whose turn it is: peers are served from this rank on
  * @timer_lock: protects @timer_at and @dead
  * @timer: the only one
  * @timer_at: when it fires, ns; U64_MAX: it doesn't
+ * @pump_at: when there will be tokens for what waits to be sent; U64_MAX: nothing
+ *	waits for them; under @pace_lock, read without
  * @pump_again: there was more to send than one call may
  * @dead: the timer may not be started any more
  * @drained: work that kills a membership that has nothing left to do
@@ -274,6 +282,7 @@ struct ored_member {
 	u64			promised;
 	u64			fastest;
 	bool			resync;
+	struct ratelimit_state	report;
 	struct hrtimer		due_timer;
 	u64			due_at;
 	bool			due_dead;
@@ -281,9 +290,14 @@ struct ored_member {
 	struct kthread_worker	*worker;
 	struct kthread_work	due_work;
 
+	spinlock_t		pace_lock;	/* @pace */
+	struct ored_pace	pace;
+	u32			turn;
+
 	spinlock_t		timer_lock;	/* @timer_at, @dead */
 	struct hrtimer		timer;
 	u64			timer_at;
+	u64			pump_at;
 	bool			pump_again;
 	bool			dead;
 	struct work_struct	drained;
@@ -303,6 +317,7 @@ void ored_member_wake(struct ored_member *m, __poll_t events);
 bool ored_addr_equal(const struct ored_addr *a, const struct ored_addr *b);
 
 #define ORED_TELL_FIRST_NS	(10 * NSEC_PER_MSEC)
+#define ORED_SILENT_AFTER	3	/* questions to a peer without an answer */
 
 /**
  * ored_link_needs() - may a peer still want our data of an op?
@@ -317,10 +332,17 @@ static inline bool ored_link_needs(const struct ored_link *l, u64 op)
 	return READ_ONCE(l->status) != ORED_PEER_LEFT || READ_ONCE(l->left_at) > op;
 }
 
+/* The longest that a round trip commonly takes; without its lock, roughly */
+static inline u64 ored_link_round_trip_ns(const struct ored_link *l)
+{
+	return ((u64)READ_ONCE(l->rate.srtt_us) + 4ULL * READ_ONCE(l->rate.rttvar_us)) *
+	       NSEC_PER_USEC;
+}
+
 /* A peer has slots for so many ops from the first on that it hasn't left. */
 static inline u32 ored_slots_open(const struct ored_member *m)
 {
-	return m->nslots - ORED_SLOTS_PAST;
+	return m->conf.depth + 1;
 }
 
 /* Microseconds, as peers see them in our packets */

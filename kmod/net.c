@@ -7,6 +7,7 @@
 #include "net.h"
 #include "policy.h"
 #include "setup.h"
+#include "sysctl.h"
 
 static unsigned int ored_net_id __read_mostly;
 
@@ -41,6 +42,7 @@ struct ored_member *ored_net_by_session(struct ored_net *on, u32 session)
 static int __net_init net_begin(struct net *net)
 {
 	struct ored_net *on = ored_net(net);
+	int err;
 
 	on->net = net;
 	on->policy = (struct ored_policy)ORED_POLICY_DEFAULT;
@@ -50,7 +52,12 @@ static int __net_init net_begin(struct net *net)
 	INIT_LIST_HEAD(&on->setups);
 	hash_init(on->sessions);
 	on->stats = ored_stats_alloc();
-	return on->stats ? 0 : -ENOMEM;
+	if (!on->stats)
+		return -ENOMEM;
+	err = ored_sysctl_begin(on);
+	if (err)
+		free_percpu(on->stats);
+	return err;
 }
 
 /* Memberships hold the namespace, so there are some only when the module goes. */
@@ -63,6 +70,7 @@ static void __net_exit net_end(struct net *net)
 {
 	struct ored_net *on = ored_net(net);
 
+	ored_sysctl_end(on);
 	ored_setup_forget_all(on);
 	free_percpu(on->stats);
 }

@@ -10,6 +10,8 @@
 
 #include "stats.h"
 
+struct ctl_table;
+struct ctl_table_header;
 struct ored_member;
 
 #define ORED_SESSION_BITS	8
@@ -24,7 +26,9 @@ struct ored_member;
  * @setups: groups that an administrator has set up, under @lock
  * @nsetups: how many
  * @stats: counters of packets that no membership can be charged with
- * @policy: of new memberships, and what zeros in theirs stand for
+ * @policy: of new memberships, and what zeros in theirs stand for; under @lock
+ * @sysctl: net.ored
+ * @sysctl_table: its entries
  */
 struct ored_net {
 	struct net		*net;
@@ -36,6 +40,8 @@ struct ored_net {
 	u32			nsetups;
 	struct ored_stats __percpu *stats;
 	struct ored_policy	policy;
+	struct ctl_table_header	*sysctl;
+	struct ctl_table	*sysctl_table;
 };
 
 struct ored_net *ored_net(const struct net *net);

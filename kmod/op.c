@@ -15,6 +15,8 @@
 #include "deadline.h"
 #include "early.h"
 #include "op.h"
+#include "timer.h"
+#include "trace.h"
 #include "tx.h"
 
 /**
@@ -224,9 +226,13 @@ static void count_posts(struct ored_slot *slot)
 	struct ored_link *l;
 
 	ored_for_each_link(slot->m, l) {
+		bool counted = ored_standing_counts(&l->standing);
+
 		spin_lock(&l->lock);
 		ored_standing_ended(&l->standing, slot->op);
 		spin_unlock(&l->lock);
+		if (counted && !ored_standing_counts(&l->standing))
+			trace_ored_peer(l, ORED_PEER_STALLED);
 	}
 }
 
@@ -268,6 +274,7 @@ static void learn(struct ored_slot *slot)
 	ored_bound_ended(&m->bound, slot->mine.bytes, slot->elapsed_ns, loss, complete);
 	if (slot->in_term)
 		ored_early_end(slot, loss);
+	ored_op_report(slot);
 }
 
 /* What the end of an op means for those after it. */
@@ -311,6 +318,7 @@ void ored_op_end_locked(struct ored_slot *slot, int error, u8 limit)
 	if (error)
 		stop_flows(slot);
 	account(slot);
+	trace_ored_op_end(slot);
 	/* Whoever sees the state sees the error. */
 	smp_store_release(&slot->state, ORED_SLOT_FINISHED);
 	op = m->finished;
@@ -476,6 +484,7 @@ static int publish(struct ored_slot *slot, const struct ored_params *params, u32
 	smp_store_release(&slot->state, ORED_SLOT_POSTED);
 	WRITE_ONCE(m->posted, slot->op + 1);
 	ored_deadline_promise(slot);
+	trace_ored_op_post(slot);
 	if (fails)
 		fail(slot, &failure);
 	ored_deadline_update(m);
@@ -541,6 +550,7 @@ int ored_op_post(struct ored_slot *slot, const struct ored_params *params,
 	err = publish(slot, params, known_by);
 	if (!err && !READ_ONCE(slot->error)) {
 		tell_progress(m, number);
+		ored_timer_need(m, ktime_get_ns() + ORED_BEAT_NS);
 		ored_pump(m);
 		contribute(slot);
 	}

@@ -109,11 +109,13 @@ static bool relearn(const struct ored_policy *a, const struct ored_policy *b)
  */
 int ored_policy_set(struct ored_member *m, const struct ored_policy *policy, char *why)
 {
-	const struct ored_policy otherwise = m->on->policy;
-	struct ored_policy whole = *policy;
+	struct ored_policy whole = *policy, otherwise;
 	struct ored_bound_conf conf;
 	int err;
 
+	mutex_lock(&m->on->lock);
+	otherwise = m->on->policy;
+	mutex_unlock(&m->on->lock);
 	fill_in(&whole, &otherwise);
 	err = ored_policy_check(&whole, why);
 	if (!err && whole.min_ranks > m->nranks)
@@ -125,6 +127,8 @@ int ored_policy_set(struct ored_member *m, const struct ored_policy *policy, cha
 	spin_lock_bh(&m->lock);
 	if (relearn(&m->policy, &whole))
 		ored_bound_init(&m->bound, &conf);
+	if (m->policy.incast != whole.incast)
+		ored_incast_init(&m->incast, whole.incast, m->nranks);
 	m->bound.conf = conf;
 	m->policy = whole;
 	spin_unlock_bh(&m->lock);
@@ -139,7 +143,10 @@ void ored_policy_init(struct ored_member *m)
 {
 	struct ored_bound_conf conf;
 
+	mutex_lock(&m->on->lock);
 	m->policy = m->on->policy;
+	mutex_unlock(&m->on->lock);
+	m->policy.min_ranks = min(m->policy.min_ranks, m->nranks);
 	conf = conf_of(&m->policy);
 	ored_bound_init(&m->bound, &conf);
 }

@@ -6,6 +6,8 @@
  */
 
 #include <linux/bitmap.h>
+#include <linux/printk.h>
+#include <linux/ratelimit.h>
 #include <linux/ored.h>
 
 #include "core/reduce.h"
@@ -316,6 +318,33 @@ void ored_op_result(struct ored_slot *slot, struct ored_result *result)
 		why_failed(slot, result);
 	result->duplicates = atomic64_read(&slot->duplicates);
 	result->resent = atomic64_read(&slot->resent);
+}
+
+/**
+ * ored_op_report() - a line for the log about an op that isn't whole
+ * @slot: finished; the membership's lock is held
+ *
+ * A few in a few seconds for each membership: a bad network fills no disk.
+ */
+void ored_op_report(const struct ored_slot *slot)
+{
+	static const char * const limits[] = { "failed", "complete", "early", "hard", "behind" };
+	DECLARE_BITMAP(missing, ORED_MAX_RANKS) = {};
+	struct ored_member *m = slot->m;
+	u32 r;
+
+	lockdep_assert_held(&m->lock);
+	if (whole(slot) || !__ratelimit(&m->report))
+		return;
+	for (r = 0; r < m->nranks; r++) {
+		if (!all_in(slot, r))
+			__set_bit(r, missing);
+	}
+	pr_info("ored: group %u rank %u op %llu: partial, %s after %llu of %llu us, %u ppm missing; ranks present: %*pbl, missing: %*pbl\n",
+		m->conf.group, m->rank, slot->op, limits[slot->limit],
+		div_u64(slot->elapsed_ns, NSEC_PER_USEC),
+		div_u64(slot->published_ns, NSEC_PER_USEC), ored_op_loss(slot),
+		m->nranks, slot->some, m->nranks, missing);
 }
 
 /**

@@ -21,6 +21,7 @@
 #include "op.h"
 #include "rx.h"
 #include "timer.h"
+#include "trace.h"
 #include "tx.h"
 
 #define ORED_CONTENT_MAX 256	/* bytes of a control packet that matter */
@@ -44,6 +45,31 @@ struct ored_rx {
 	bool			look;	/* it may change when an op ends */
 };
 
+/* What has become of a packet of gradients */
+static void fate(const struct ored_rx *rx, u8 fate)
+{
+	if (rx->l && (rx->pkt.type == ORED_T_SCATTER || rx->pkt.type == ORED_T_GATHER))
+		trace_ored_chunk(rx->l, ored_extend32(READ_ONCE(rx->m->posted), rx->pkt.op),
+				 rx->pkt.type == ORED_T_GATHER ? ORED_GATHER : ORED_SCATTER,
+				 rx->pkt.chunk, rx->pkt.clock, fate);
+}
+
+static u8 fate_of(enum ored_counter cause)
+{
+	switch (cause) {
+	case ORED_CNT_DUPLICATE:
+		return ORED_FATE_DUPLICATE;
+	case ORED_CNT_LATE:
+		return ORED_FATE_LATE;
+	case ORED_CNT_AHEAD:
+		return ORED_FATE_AHEAD;
+	case ORED_CNT_MISMATCH:
+		return ORED_FATE_MISMATCH;
+	default:
+		return ORED_FATE_BAD;
+	}
+}
+
 static void count(const struct ored_rx *rx, enum ored_counter what)
 {
 	ored_count(rx->m->stats, what);
@@ -53,6 +79,7 @@ static void drop(struct ored_rx *rx, enum ored_counter cause)
 {
 	rx->dropped = true;
 	count(rx, cause);
+	fate(rx, fate_of(cause));
 }
 
 /* One that can't be laid to any membership */
@@ -133,6 +160,8 @@ static void heard_news(struct ored_rx *rx, u64 now)
 	spin_lock(&l->lock);
 	from = l->standing.left;
 	news = stands(rx, now);
+	if (news & ORED_NEWS_COUNTS)
+		trace_ored_peer(l, ORED_PEER_LIVE);
 	if (news & ORED_NEWS_POSTED)
 		retry = try_again(l, now);
 	if (news & ORED_NEWS_LEFT)
@@ -291,6 +320,7 @@ static void take_chunk(struct ored_rx *rx, struct ored_slot *slot, u32 stage, u8
 	if (rx->pkt.flags & ORED_F_RESENT)
 		atomic64_add(rx->size, &slot->repaired[stage]);
 	count(rx, ORED_CNT_RX_DATA);
+	fate(rx, rx->pkt.flags & ORED_F_RESENT ? ORED_FATE_REPAIRED : ORED_FATE_TAKEN);
 }
 
 /* Takes a chunk to where it belongs, unless it is there. Return: whether it wasn't */
@@ -408,6 +438,22 @@ static void adjust(struct ored_link *l, const struct ored_news *news, bool limit
 		l->pto_at = now + (u64)ored_rate_pto(&l->rate) * NSEC_PER_USEC;
 }
 
+/* What an ACK tells of the link, and the link of this peer's path */
+static void pace(struct ored_rx *rx, u32 packets, u32 sample_us)
+{
+	struct ored_member *m = rx->m;
+	u64 now = ktime_get_ns();
+
+	lockdep_assert_held(&rx->l->lock);
+	if (!packets || sample_us >= ORED_PTO_MAX_US)
+		return;
+	spin_lock(&m->pace_lock);
+	ored_pace_acked(&m->pace, (u64)packets * m->pace.packet,
+			now - (u64)sample_us * NSEC_PER_USEC, now);
+	rx->l->rate.packet_us = ored_pace_packet_us(&m->pace);
+	spin_unlock(&m->pace_lock);
+}
+
 static bool take_ack(struct ored_rx *rx, struct ored_slot *slot, u64 op, u32 stage,
 		     const struct ored_ack *ack)
 {
@@ -416,6 +462,7 @@ static bool take_ack(struct ored_rx *rx, struct ored_slot *slot, u64 op, u32 sta
 	struct ored_flow *flow = &slot->peer[l->rank].tx[stage];
 	struct ored_news news;
 	bool limited, oldest, probe;
+	u32 window = l->rate.window;
 	u32 before, sample = ored_clock() - ack->echo;
 
 	spin_lock(&l->lock);
@@ -429,6 +476,7 @@ static bool take_ack(struct ored_rx *rx, struct ored_slot *slot, u64 op, u32 sta
 	limited = 2 * l->inflight >= l->rate.window;
 	before = flow->inflight;
 	ored_flow_acked(flow, ack, ored_rate_reorder(&l->rate), &news);
+	pace(rx, news.arrived, sample);
 	if (rx->pkt.flags & ORED_F_SEALED)
 		ored_flow_stop(flow);
 	l->inflight -= before - flow->inflight;
@@ -436,6 +484,8 @@ static bool take_ack(struct ored_rx *rx, struct ored_slot *slot, u64 op, u32 sta
 	oldest = op <= max(READ_ONCE(m->retained), l->standing.left);
 	adjust(l, &news, limited, oldest);
 	probe = news.lost && l->stuck >= ORED_STUCK;
+	if (l->rate.window != window)
+		trace_ored_rate(l, READ_ONCE(rx->m->pace.rate));
 	spin_unlock(&l->lock);
 	ored_timer_need(rx->m, READ_ONCE(l->pto_at));
 	return probe;

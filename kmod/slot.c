@@ -163,7 +163,7 @@ static void write_off(struct ored_slot *slot)
  */
 static bool wanted(const struct ored_slot *slot)
 {
-	return slot->bounded && slot->op + ORED_SLOTS_PAST < slot->m->finished;
+	return slot->bounded && slot->op + slot->m->conf.depth < slot->m->finished;
 }
 
 /**

@@ -2,9 +2,10 @@
 /*
  * Slots: the memory of one op, and what is known of its progress.
  *
- * A membership has depth + 2 slots; op k uses slot k mod (depth + 2). One is for
- * an op of the past that peers may still be in, one for an op that peers may be
- * ahead by. Life of a slot, with who may move it on:
+ * A membership has 2 depth + 1 slots; op k uses slot k mod (2 depth + 1). Depth
+ * of them are for ops that are in flight, as many for ops of the past that peers
+ * may have in flight still, and one for an op that peers may be ahead by. Life
+ * of a slot, with who may move it on:
  *
  *   OPEN      for op k: peers' contributions to it may arrive already
  *     | ored_op_post() by send()
@@ -13,10 +14,10 @@
  *     | that its time is up
  *   FINISHED  the result is recv()'s to take; peers may still want our data
  *     | ored_slot_try_release(): result taken, and all peers have left op k; or,
- *     | unless it was a reliable op, its slot is wanted for op k + depth + 2
+ *     | unless it was a reliable op, its slot is wanted for op k + 2 depth + 1
  *   CLOSED    nobody may enter; the last user that is inside resets it
  *     | reset()
- *   OPEN      for op k + depth + 2
+ *   OPEN      for op k + 2 depth + 1
  *
  * Packets enter a slot without a lock: ored_slot_enter() counts the user in
  * and then looks whether the slot is still that op's; a slot is reset only
@@ -40,8 +41,6 @@ struct ored_member;
 struct ored_result;
 
 #define ORED_NO_OP	(~0ULL)
-#define ORED_SLOTS_PAST	1	/* ops that have ended here, for peers that are in them */
-#define ORED_SLOTS_AHEAD 1	/* ops that nobody may post here yet */
 
 enum ored_slot_state {
 	ORED_SLOT_OPEN,

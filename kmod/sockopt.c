@@ -15,7 +15,6 @@
 
 #define ORED_PEER_SIZE_MAX 256
 #define ORED_OPTION_MAX	   65536	/* bytes; nothing will ever be that long */
-#define ORED_SILENT_AFTER  3		/* questions without an answer */
 
 /* Reads a structure that may be shorter or longer than ours. */
 static int read_struct(struct ored_sock *osk, void *to, size_t size, sockptr_t from,

@@ -6,6 +6,7 @@
 #include "leave.h"
 #include "op.h"
 #include "timer.h"
+#include "trace.h"
 #include "tx.h"
 
 /* What to do about a peer, once its lock is released */
@@ -61,6 +62,16 @@ static void check_flight(struct ored_link *l, u64 now, struct ored_due *due)
 	l->pto_at = now + pto_ns(l);
 }
 
+/* While ops are in flight a peer that says nothing is asked whether it is alive. */
+static bool unheard(struct ored_link *l, u64 now)
+{
+	const struct ored_member *m = l->m;
+
+	if (m->posted == m->finished || l->status == ORED_PEER_LEFT)
+		return false;
+	return l->standing.heard + ORED_BEAT_NS <= now;
+}
+
 /* Somebody waits until the peer has left an op: ask whether it has. */
 static void check_left(struct ored_link *l, u64 now, struct ored_due *due)
 {
@@ -69,8 +80,10 @@ static void check_left(struct ored_link *l, u64 now, struct ored_due *due)
 
 	if (m->state == ORED_STATE_LEFT && !l->bye_known && l->status != ORED_PEER_LEFT)
 		wanted = true;
+	wanted |= unheard(l, now);
 	if (!wanted || l->standing.gone) {
-		l->ask_at = U64_MAX;
+		l->ask_at = m->posted == m->finished || l->standing.gone ?
+			    U64_MAX : l->standing.heard + ORED_BEAT_NS;
 		l->asks = 0;
 		return;
 	}
@@ -78,7 +91,8 @@ static void check_left(struct ored_link *l, u64 now, struct ored_due *due)
 		return;
 	due->ask = true;
 	l->ask_at = now + min_t(u64, pto_ns(l) * (1 + min(l->asks, 255U)), NSEC_PER_SEC);
-	l->asks++;
+	if (++l->asks == ORED_SILENT_AFTER)
+		trace_ored_peer(l, ORED_PEER_SILENT);
 }
 
 static u64 check_link(struct ored_link *l, u64 now)
@@ -134,10 +148,11 @@ static enum hrtimer_restart fire(struct hrtimer *timer)
 		if (READ_ONCE(m->tell_at) <= now)
 			ored_op_tell_failures(m);
 		next = min3(next, check_links(m, now), READ_ONCE(m->tell_at));
-		if (READ_ONCE(m->pump_again)) {
+		if (ored_pump_due(m, now) || READ_ONCE(m->pump_again)) {
 			WRITE_ONCE(m->pump_again, false);
 			ored_pump(m);
 		}
+		next = min(next, READ_ONCE(m->pump_at));
 		break;
 	}
 	ored_timer_need(m, next);

@@ -3,10 +3,10 @@
  * Sending gradients: which chunks go to which peer next, and the trains of
  * packets that carry them.
  *
- * Peers take turns, a train each, so that their ports fill evenly. For one
- * peer the oldest op comes first, in it what has to be sent again, then
- * scatter, then gather. What is chosen is noted under the link's lock; it is
- * copied and sent after that.
+ * Peers take turns, a train each, so that their ports fill evenly, at the pace
+ * of the link. For one peer the oldest op comes first, in it what has to be sent
+ * again, then scatter, then gather. What is chosen is noted under the link's
+ * lock; it is copied and sent after that.
  */
 
 #include <linux/bitmap.h>
@@ -84,9 +84,8 @@ static bool next_chunk(struct ored_slot *slot, struct ored_slot_peer *peer, u32 
 }
 
 /*
- * Whether the peer shall say at once what has arrived: where a flow ends, where
- * the window is getting full, after something was sent again, and every few
- * packets. Chunks of the gather come one by one: asking for an ACK of each would
+ * Whether the peer shall say at once what has arrived: where a flow ends, twice
+ * in a window, after something was sent again, and every few packets. Chunks of the gather come one by one: asking for an ACK of each would
  * cost as many packets again.
  */
 static bool ask_now(struct ored_link *l, const struct ored_train *train)
@@ -95,7 +94,7 @@ static bool ask_now(struct ored_link *l, const struct ored_train *train)
 	const struct ored_flow *flow = &peer->tx[train->stage];
 
 	return train->resent || l->unasked >= ORED_ACK_EVERY ||
-	       2 * l->inflight >= l->rate.window ||
+	       2 * l->unasked >= l->rate.window ||
 	       (peer->next[train->stage] >= flow->count && !flow->nlost);
 }
 
@@ -139,6 +138,30 @@ static void fill(struct ored_link *l, struct ored_train *train, u32 stage, u32 m
 	}
 }
 
+/* How many packets the pace allows; if it is fewer, the timer will go on. */
+static u32 take_tokens(struct ored_member *m, u32 packets)
+{
+	u64 now = ktime_get_ns(), when = U64_MAX;
+	u32 n;
+
+	spin_lock(&m->pace_lock);
+	packets = min(packets, ored_pace_train(&m->pace));
+	n = ored_pace_take(&m->pace, packets, now, &when);
+	if (!n)
+		WRITE_ONCE(m->pump_at, min(m->pump_at, when));
+	spin_unlock(&m->pace_lock);
+	return n;
+}
+
+static void return_tokens(struct ored_member *m, u32 packets)
+{
+	if (!packets)
+		return;
+	spin_lock(&m->pace_lock);
+	ored_pace_return(&m->pace, packets);
+	spin_unlock(&m->pace_lock);
+}
+
 /* Chooses from one op, which has been entered; under the link's lock. */
 static bool choose_from(struct ored_link *l, struct ored_train *train, u32 most)
 {
@@ -149,11 +172,12 @@ static bool choose_from(struct ored_link *l, struct ored_train *train, u32 most)
 		return false;
 	if (l->inflight >= l->rate.window || !ored_link_needs(l, train->op))
 		return false;
-	most = min(most, l->rate.window - l->inflight);
+	most = take_tokens(l->m, min(most, l->rate.window - l->inflight));
 	for (stage = 0; stage < ORED_STAGES && !train->n; stage++) {
 		if (ored_early_serves(train->slot, stage, l->rank))
 			fill(l, train, stage, most);
 	}
+	return_tokens(l->m, most - train->n);
 	if (!train->n)
 		return false;
 	l->inflight += train->n;
@@ -376,23 +400,74 @@ static void pump_later(struct ored_member *m)
 	ored_timer_need(m, ktime_get_ns());
 }
 
+/* Is something waiting for tokens? Then the timer goes on when there are some. */
+static bool out_of_tokens(struct ored_member *m)
+{
+	u64 at = READ_ONCE(m->pump_at);
+
+	if (at == U64_MAX)
+		return false;
+	ored_timer_need(m, at);
+	return true;
+}
+
+/*
+ * All has been sent that windows allow, and there are tokens left. Where most
+ * windows are full, it is our own link that is slower than was thought.
+ */
+static void all_sent(struct ored_member *m)
+{
+	struct ored_link *l;
+	u32 full = 0;
+
+	if (!READ_ONCE(m->pace.held))
+		return;
+	ored_for_each_link(m, l)
+		full += READ_ONCE(l->inflight) >= READ_ONCE(l->rate.window);
+	if (2 * full >= m->nranks)
+		return;
+	spin_lock_bh(&m->pace_lock);
+	ored_pace_idle(&m->pace);
+	spin_unlock_bh(&m->pace_lock);
+}
+
 /**
  * ored_pump_peer() - sends a peer what its window allows, as ored_pump()
  * @l: the peer; no lock held
  */
 void ored_pump_peer(struct ored_link *l)
 {
+	struct ored_member *m = l->m;
 	u32 round;
 
+	/* Others are waiting for tokens: it has to wait for its turn. */
+	if (out_of_tokens(m))
+		return;
 	for (round = 0; round < ORED_PUMP_ROUNDS; round++) {
-		if (!pump_link(l))
-			return;
+		if (pump_link(l))
+			continue;
+		if (!out_of_tokens(m))
+			all_sent(m);
+		return;
 	}
-	pump_later(l->m);
+	pump_later(m);
+}
+
+/* The next peer in turn */
+static struct ored_link *next_turn(struct ored_member *m)
+{
+	u32 rank = READ_ONCE(m->turn) % m->nranks;
+
+	if (rank == m->rank)
+		rank = (rank + 1) % m->nranks;
+	/* Two may serve the same peer at the same time: no harm. */
+	WRITE_ONCE(m->turn, rank + 1);
+	return &m->links[rank];
 }
 
 /**
- * ored_pump() - sends all that the windows allow, as far as one call may
+ * ored_pump() - sends all that the windows and the pace allow, as far as one call
+ * may
  * @m: the membership; no lock held
  *
  * ACKs that come in on other processors can open windows for ever, and this may
@@ -400,17 +475,39 @@ void ored_pump_peer(struct ored_link *l)
  */
 void ored_pump(struct ored_member *m)
 {
-	bool again = true;
-	u32 i, round;
+	u32 left = ORED_PUMP_ROUNDS * m->nranks, idle = 0;
 
-	for (round = 0; again && round < ORED_PUMP_ROUNDS; round++) {
-		again = false;
-		for (i = 1; i < m->nranks; i++) {
-			struct ored_link *l = &m->links[(m->rank + i) % m->nranks];
-
-			again |= pump_link(l);
+	if (m->nranks < 2)
+		return;
+	/* Until all peers in a row have nothing to be sent. */
+	while (idle < m->nranks - 1) {
+		if (out_of_tokens(m))
+			return;
+		if (!left--) {
+			pump_later(m);
+			return;
 		}
+		idle = pump_link(next_turn(m)) ? 0 : idle + 1;
 	}
-	if (again)
-		pump_later(m);
+	if (!out_of_tokens(m))
+		all_sent(m);
+}
+
+/**
+ * ored_pump_due() - has the time come for what waits for tokens?
+ * @m: the membership; no lock held
+ * @now: the time
+ *
+ * Return: true if ored_pump() shall be called
+ */
+bool ored_pump_due(struct ored_member *m, u64 now)
+{
+	bool due;
+
+	spin_lock_bh(&m->pace_lock);
+	due = m->pump_at <= now;
+	if (due)
+		WRITE_ONCE(m->pump_at, U64_MAX);
+	spin_unlock_bh(&m->pace_lock);
+	return due;
 }

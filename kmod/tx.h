@@ -5,6 +5,8 @@
 
 #include "member.h"
 
+#define ORED_LINK_HEADER 18	/* of Ethernet, with its check */
+
 struct dst_entry;
 struct sk_buff;
 
@@ -45,5 +47,6 @@ void ored_send_failure(struct ored_link *l, u64 op, const struct ored_failure *m
 /* train.c: gradients */
 void ored_pump(struct ored_member *m);
 void ored_pump_peer(struct ored_link *l);
+bool ored_pump_due(struct ored_member *m, u64 now);
 
 #endif /* ORED_TX_H */

@@ -14,6 +14,7 @@ void ored_rate_init(struct ored_rate *rate, u32 peers)
 	rate->window = clamp_t(u32, ORED_WINDOW_SHARE / max(peers, 1U),
 			       ORED_WINDOW_MIN, 10);
 	rate->threshold = ORED_WINDOW_MAX;
+	rate->queue = max_t(u32, ORED_QUEUE_PACKETS, ORED_QUEUE_EACH * peers);
 }
 
 /* The shortest round trip is the path without queues; paths change, though. */
@@ -29,13 +30,35 @@ static void note_base(struct ored_rate *rate, u32 sample_us)
 	rate->samples = 0;
 }
 
+static u32 waits(const struct ored_rate *rate)
+{
+	return rate->srtt_us - min(rate->srtt_us, rate->base_us);
+}
+
 /* Do too many packets wait in queues on the way to this peer? */
 static bool queues(const struct ored_rate *rate)
 {
-	u32 waits = rate->srtt_us - min(rate->srtt_us, rate->base_us);
-	u32 packet = rate->srtt_us / rate->window;
+	u32 packet = rate->packet_us ?: rate->srtt_us / rate->window;
 
-	return waits > max(ORED_QUEUE_PACKETS * packet, ORED_QUEUE_US + 0U);
+	return waits(rate) > max(rate->queue * packet, ORED_QUEUE_US + 0U);
+}
+
+/* Some wait, and every round trip takes longer than the one before. */
+static bool fills(const struct ored_rate *rate)
+{
+	u32 packet = rate->packet_us ?: rate->srtt_us / rate->window;
+
+	return rate->gradient_us > (s32)min_t(u32, packet / 4, S32_MAX) &&
+	       waits(rate) > max(rate->queue / 2 * packet, ORED_QUEUE_US + 0U);
+}
+
+/* How samples grow, smoothed as the mean is */
+static void note_gradient(struct ored_rate *rate, u32 sample_us)
+{
+	s32 growth = (s32)sample_us - (s32)(rate->last_us ?: sample_us);
+
+	rate->last_us = sample_us;
+	rate->gradient_us = (7 * rate->gradient_us + growth) / 8;
 }
 
 /**
@@ -50,6 +73,7 @@ void ored_rate_rtt(struct ored_rate *rate, u32 sample_us)
 	sample_us = clamp_t(u32, sample_us, 1, ORED_PTO_MAX_US);
 	rate->backoff = 0;
 	note_base(rate, sample_us);
+	note_gradient(rate, sample_us);
 	if (!rate->srtt_us) {
 		rate->srtt_us = sample_us;
 		rate->rttvar_us = sample_us / 2;
@@ -64,11 +88,15 @@ void ored_rate_rtt(struct ored_rate *rate, u32 sample_us)
 /* By an eighth in each round trip. */
 static void shrink(struct ored_rate *rate, u32 packets)
 {
+	u32 least = rate->packet_us ? ORED_WINDOW_PACED : ORED_WINDOW_MIN;
+
+	if (rate->window <= least)
+		return;
 	rate->credit += packets;
 	if (rate->credit < rate->window)
 		return;
 	rate->credit = 0;
-	rate->window = max_t(u32, rate->window - max(rate->window / 8, 1U), ORED_WINDOW_MIN);
+	rate->window = max_t(u32, rate->window - max(rate->window / 8, 1U), least);
 	rate->threshold = rate->window;
 }
 
@@ -87,6 +115,8 @@ void ored_rate_acked(struct ored_rate *rate, u32 packets, bool limited)
 		shrink(rate, packets);
 		return;
 	}
+	if (fills(rate))
+		return;
 	if (rate->window < rate->threshold) {
 		rate->window = min_t(u32, rate->window + packets, rate->threshold);
 		return;

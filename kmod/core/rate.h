@@ -7,7 +7,8 @@
  * A window that only loss stops fills every queue on the way first, and a
  * port where all peers meet overflows. So it shrinks as well while packets
  * wait in queues: as in TCP Vegas, a few of this peer's own, or as long as a
- * busy host may take anyway.
+ * busy host may take anyway. And it doesn't grow while the round trip does, as
+ * in TIMELY; all counted in packet times of the measured link (core/pace.h).
  */
 #ifndef ORED_CORE_RATE_H
 #define ORED_CORE_RATE_H
@@ -16,8 +17,11 @@
 
 #define ORED_WINDOW_MIN		2
 #define ORED_WINDOW_MAX		2048
-#define ORED_WINDOW_SHARE	64	/* first windows of all peers together */
-#define ORED_QUEUE_PACKETS	6	/* of this peer that may wait on the way */
+#define ORED_WINDOW_PACED	8	/* where the pace, not the window, holds back: */
+					/* less costs more in ACKs than it saves in queues */
+#define ORED_WINDOW_SHARE	32	/* first windows of all peers together */
+#define ORED_QUEUE_PACKETS	6	/* that may wait on the way, or */
+#define ORED_QUEUE_EACH		2	/* so many of each peer's */
 #define ORED_QUEUE_US		300	/* or so long; below it, delay is noise */
 #define ORED_BASE_SAMPLES	4096	/* until an old minimum is forgotten */
 #define ORED_PTO_FIRST_US	20000	/* before a round trip has been measured */
@@ -35,6 +39,10 @@
  * @base_us: shortest of the last ORED_BASE_SAMPLES, or somewhat more
  * @next_us: shortest since @base_us was renewed
  * @samples: how many since then
+ * @last_us: the last sample
+ * @gradient_us: by how much samples grow, from one to the next, smoothed
+ * @queue: packets that may wait on the way
+ * @packet_us: what a packet takes on the link; 0: not measured
  * @cut_clock: clock of the last cut: packets sent before it are no new loss
  * @cut: @cut_clock is set
  * @reorder_us: how much later a packet may come than one sent after it
@@ -49,6 +57,10 @@ struct ored_rate {
 	u32	base_us;
 	u32	next_us;
 	u32	samples;
+	u32	last_us;
+	s32	gradient_us;
+	u32	queue;
+	u32	packet_us;
 	u32	cut_clock;
 	bool	cut;
 	u32	reorder_us;

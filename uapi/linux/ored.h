@@ -145,7 +145,7 @@ struct ored_peer {
  *
  * ORED_JOIN needs CAP_NET_ADMIN in the namespace's user namespace. It
  * allocates all memory of the group (about 3 times @bucket_max times
- * @depth + 1; ENOMEM comes here and not later), then waits until every peer
+ * (2 @depth + 1); ENOMEM comes here and not later), then waits until every peer
  * has answered and all have agreed on the payload size.
  * Errors: EINVAL (a field, named by the sentence), EMSGSIZE (@bucket_max, or a
  * path that carries no payload of 512 bytes), EPERM, EISCONN (joined already),
