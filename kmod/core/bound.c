@@ -8,7 +8,7 @@
 #define RISE_PPM	139762	/* ln 1.15: longest step up */
 #define SEARCH_DOWN_PPM	900000	/* steps of a search, while nothing is lost by it */
 #define SEARCH_UP_PPM	1500000	/* and once something was */
-#define ELAPSED_MAX	(1ULL << 38)	/* ns, 275 s: keeps products in 64 bits */
+#define ELAPSED_MAX	274877906944ULL	/* ns, 2^38: keeps products in 64 bits */
 
 static u64 scale(u64 value, u32 ppm)
 {

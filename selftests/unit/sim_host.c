@@ -1,0 +1,946 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * A host of the simulation: what the kernel does with posts, packets and time,
+ * around the decisions of the core.
+ */
+
+#include "sim_impl.h"
+
+#include <stdlib.h>
+
+#define ACK_EVERY	16	/* packets, if no ACK is asked for sooner */
+#define ASK_EVERY	8	/* packets, after which an ACK is asked for */
+#define ANSWER_GAP	(10 * SIM_MS)	/* between unasked answers to a peer */
+
+static struct sim_slot *slot_of(struct sim *sim, struct sim_host *h, u64 op)
+{
+	struct sim_slot *slot = &h->slot[op % sim->nslots];
+
+	return slot->op == op ? slot : NULL;
+}
+
+static bool is_reliable(const struct sim *sim, u64 op)
+{
+	u32 every = sim->conf.reliable_every;
+
+	return every && op % every == every - 1;
+}
+
+static u64 bit(u32 rank)
+{
+	return 1ULL << rank;
+}
+
+static u64 published(const struct sim *sim, const struct sim_host *h)
+{
+	struct ored_limits limits;
+
+	ored_bound_limits(&h->bound, sim->conf.bytes, sim->conf.deadline, sim->conf.wait, &limits);
+	return ored_limits_published(&limits);
+}
+
+/* --- timer ---------------------------------------------------------------- */
+
+static void arm(struct sim *sim, struct sim_host *h, u64 at)
+{
+	if (at >= h->timer_at)
+		return;
+	h->timer_at = max(at, sim->now);
+	sim_push(sim, h->timer_at, SIM_TIMER, h->rank, NULL);
+}
+
+/* The longest round trip to a peer that is waited for, with its variation */
+static u64 round_trip(struct sim *sim, struct sim_host *h)
+{
+	u32 r, most = 0;
+
+	for (r = 0; r < sim->conf.nranks; r++)
+		if (ored_standing_counts(&h->link[r].standing))
+			most = max(most, h->link[r].rate.srtt_us + 4 * h->link[r].rate.rttvar_us);
+	return most * 1000ULL;
+}
+
+/* Has every live sender that isn't complete shown its tail? */
+static bool tails_seen(struct sim *sim, struct sim_host *h, struct sim_slot *slot, u32 stage)
+{
+	u64 span = published(sim, h);
+	u32 r;
+
+	for (r = 0; r < sim->conf.nranks; r++) {
+		struct ored_chunkmap *map = &slot->flows[r].rx[stage];
+
+		if (r == h->rank || !(slot->need & bit(r)) || slot->tails[stage] & bit(r))
+			continue;
+		if (map->count && !ored_chunkmap_complete(map) &&
+		    ored_standing_live(&h->link[r].standing, sim->now, span))
+			return false;
+	}
+	return true;
+}
+
+static u64 early_at(struct sim *sim, struct sim_host *h, struct sim_slot *slot)
+{
+	u32 stage = slot->sealed ? SIM_GATHER : SIM_SCATTER;
+	u64 last = slot->sealed ? max(slot->term.useful, slot->seal_last) : slot->term.useful;
+
+	if (sim->conf.no_early || slot->reliable || !slot->tails[stage] ||
+	    !tails_seen(sim, h, slot, stage))
+		return SIM_NEVER;
+	return ored_early_at(&h->early, ored_bound_quiet(&h->bound, slot->map.bytes), last,
+			     round_trip(sim, h), true);
+}
+
+/* When a posted op needs its host next */
+static u64 slot_at(struct sim *sim, struct sim_host *h, struct sim_slot *slot)
+{
+	u64 at;
+
+	if (slot->state != SIM_POSTED || slot->reliable)
+		return SIM_NEVER;
+	at = min(ored_term_end_at(&slot->term), early_at(sim, h, slot));
+	return slot->sealed ? at : min(at, ored_term_seal_at(&slot->term));
+}
+
+static void rearm(struct sim *sim, struct sim_host *h)
+{
+	u32 i;
+
+	for (i = 0; i < sim->nslots; i++)
+		arm(sim, h, slot_at(sim, h, &h->slot[i]));
+	for (i = 0; i < sim->conf.nranks; i++)
+		arm(sim, h, h->link[i].pto_at);
+}
+
+/* --- ops ------------------------------------------------------------------ */
+
+static void flows_end(struct sim *sim, struct sim_host *h, struct sim_slot *slot, u32 peer)
+{
+	struct sim_link *l = &h->link[peer];
+	u32 stage;
+
+	(void)sim;
+	if (slot->state == SIM_OPEN)
+		return;
+	for (stage = 0; stage < SIM_STAGES; stage++) {
+		l->inflight -= ored_flow_stop(&slot->flows[peer].tx[stage]);
+		slot->flows[peer].next[stage] = slot->flows[peer].tx[stage].count;
+	}
+	if (!l->inflight)
+		l->pto_at = SIM_NEVER;
+}
+
+/* Opens a slot for an op: nothing has come, nothing is sent. */
+static void open_slot(struct sim *sim, struct sim_host *h, struct sim_slot *slot, u64 op)
+{
+	u32 bytes = op & 1 && sim->conf.other_bytes ? sim->conf.other_bytes : sim->conf.bytes;
+	u32 r, own, theirs;
+
+	if (slot->op != ~0ULL)
+		for (r = 0; r < sim->conf.nranks; r++)
+			if (r != h->rank)
+				flows_end(sim, h, slot, r);
+	slot->op = op;
+	slot->state = SIM_OPEN;
+	slot->reliable = is_reliable(sim, op);
+	slot->sealed = false;
+	slot->ready = 0;
+	slot->need = 0;
+	memset(slot->tails, 0, sizeof(slot->tails));
+	ored_map_init(&slot->map, bytes, sim->conf.payload, sim->conf.nranks);
+	own = ored_map_count(&slot->map, h->rank);
+	memset(slot->in, 0, own * sizeof(*slot->in));
+	memset(slot->reduced, 0, own * sizeof(*slot->reduced));
+	for (r = 0; r < sim->conf.nranks; r++) {
+		struct sim_flows *f = &slot->flows[r];
+
+		theirs = ored_map_count(&slot->map, r);
+		memset(f->next, 0, sizeof(f->next));
+		memset(f->got, 0, sizeof(f->got));
+		ored_chunkmap_reset(&f->rx[SIM_SCATTER], f->rx[SIM_SCATTER].room);
+		ored_chunkmap_reset(&f->rx[SIM_GATHER], f->rx[SIM_GATHER].room);
+		f->rx[SIM_SCATTER].count = own;
+		f->rx[SIM_GATHER].count = theirs;
+		ored_flow_start(&f->tx[SIM_SCATTER], theirs);
+		ored_flow_start(&f->tx[SIM_GATHER], own);
+	}
+}
+
+static void reduce(struct sim_host *h, struct sim_slot *slot, u32 chunk)
+{
+	slot->reduced[chunk] = true;
+	slot->order[slot->ready++] = chunk;
+	h->more = true;
+}
+
+/* A contribution is in: are they all, of those that are waited for? */
+static void contributed(struct sim_host *h, struct sim_slot *slot, u32 chunk)
+{
+	u64 wanted = slot->need | bit(h->rank);
+
+	if (slot->state == SIM_POSTED && !slot->reduced[chunk] &&
+	    (slot->in[chunk] & wanted) == wanted)
+		reduce(h, slot, chunk);
+}
+
+/* The scatter takes no more: what isn't reduced yet is, without the missing. */
+static void seal(struct sim *sim, struct sim_host *h, struct sim_slot *slot)
+{
+	u32 chunk;
+
+	slot->sealed = true;
+	slot->seal_last = sim->now;
+	for (chunk = 0; chunk < ored_map_count(&slot->map, h->rank); chunk++)
+		if (!slot->reduced[chunk])
+			reduce(h, slot, chunk);
+}
+
+static u32 hweight64(u64 word)
+{
+	return (u32)__builtin_popcountll(word);
+}
+
+/* What peers had to send and have sent, of those in @of: chunks */
+static void tally(struct sim *sim, struct sim_host *h, struct sim_slot *slot, u64 of,
+		  u32 *expected, u32 *received)
+{
+	u32 r, own = ored_map_count(&slot->map, h->rank);
+
+	*expected = 0;
+	*received = 0;
+	for (r = 0; r < sim->conf.nranks; r++) {
+		struct sim_flows *f = &slot->flows[r];
+
+		if (r == h->rank || !(of & bit(r)))
+			continue;
+		*expected += own + ored_map_count(&slot->map, r);
+		*received += f->got[SIM_SCATTER] + f->got[SIM_GATHER];
+	}
+}
+
+static u32 loss_of(struct sim *sim, struct sim_host *h, struct sim_slot *slot, u64 of)
+{
+	u32 expected, received;
+
+	tally(sim, h, slot, of, &expected, &received);
+	return expected ? (u32)((u64)(expected - received) * ORED_PPM / expected) : 0;
+}
+
+/* Those that are waited for and have sent something: more time may help them. */
+static u64 present(struct sim *sim, struct sim_slot *slot)
+{
+	u64 ranks = 0;
+	u32 r;
+
+	for (r = 0; r < sim->conf.nranks; r++)
+		if (slot->need & bit(r) &&
+		    slot->flows[r].got[SIM_SCATTER] + slot->flows[r].got[SIM_GATHER])
+			ranks |= bit(r);
+	return ranks;
+}
+
+static void learn(struct sim *sim, struct sim_host *h, struct sim_slot *slot,
+		  const struct sim_result *result)
+{
+	u64 of = present(sim, slot), quiet = ored_bound_quiet(&h->bound, slot->map.bytes);
+	u32 loss = loss_of(sim, h, slot, of), expected, received, r;
+	bool complete = result->limit == ORED_LIMIT_COMPLETE && !loss && of == slot->need;
+	u64 samples[SIM_RANKS] = {};
+
+	if (complete)
+		h->fastest = h->fastest ? min(h->fastest, result->elapsed) : result->elapsed;
+	if (slot->reliable || sim->conf.deadline) {
+		if (complete)
+			ored_bound_sample(&h->bound, slot->map.bytes, result->elapsed);
+	} else if (!sim->conf.no_learning && result->limit != ORED_LIMIT_BEHIND) {
+		ored_bound_ended(&h->bound, slot->map.bytes, result->elapsed, loss, complete);
+	}
+	for (r = 0; r < sim->conf.nranks; r++)
+		if (slot->op && h->link[r].tc_op == slot->op - 1)
+			samples[r] = h->link[r].tc;
+	if (slot->op && h->tc_op == slot->op - 1)
+		samples[h->rank] = ored_early_unpack(h->tc);
+	ored_early_learn(&h->early, samples, sim->conf.nranks, quiet);
+	if (result->limit != ORED_LIMIT_BEHIND)
+		ored_early_adapt(&h->early, loss);
+	tally(sim, h, slot, slot->need, &expected, &received);
+	h->tc = ored_early_pack(ored_early_sample(result->elapsed, slot->term.limits.bound,
+						  received, expected, result->limit));
+	h->tc_op = slot->op;
+	ored_incast_ended(&h->incast, !h->disturbed && result->limit == ORED_LIMIT_COMPLETE);
+	h->disturbed = false;
+}
+
+/* Slots that nobody needs any more are opened for the ops after them. */
+static void slide(struct sim *sim, struct sim_host *h)
+{
+	u64 span = published(sim, h);
+	u32 i, r;
+
+	for (i = 0; i < sim->nslots; i++) {
+		struct sim_slot *slot = &h->slot[i];
+		bool held = false;
+
+		while (slot->op + 1 < h->left && !held) {
+			for (r = 0; slot->reliable && r < sim->conf.nranks; r++)
+				held |= r != h->rank && h->link[r].standing.left <= slot->op &&
+					ored_standing_live(&h->link[r].standing, sim->now, span);
+			if (!held)
+				open_slot(sim, h, slot, slot->op + sim->nslots);
+		}
+	}
+}
+
+static void unblock(struct sim *sim, struct sim_host *h)
+{
+	if (!h->blocked)
+		return;
+	h->blocked = false;
+	sim_push(sim, sim->now, SIM_POST, h->rank, NULL);
+}
+
+static u64 next_gap(struct sim *sim, struct sim_host *h)
+{
+	return h->gap + (sim->conf.gap_jitter ?
+			 sim_below(sim, (u32)(sim->conf.gap_jitter / 1000)) * 1000ULL : 0);
+}
+
+/* An op has left: its result is the application's. */
+static void end(struct sim *sim, struct sim_host *h, struct sim_slot *slot, u8 limit)
+{
+	struct sim_result result = {
+		.op = slot->op, .posted = slot->posted_at,
+		.elapsed = sim->now - slot->posted_at,
+		.allowed = ored_limits_published(&slot->term.limits),
+		.limit = limit, .reliable = slot->reliable,
+		.frozen = h->thawed_at > slot->posted_at,
+		.contributors = 1,
+	};
+	u64 all = 0;
+	u32 r;
+
+	if (!slot->sealed)
+		seal(sim, h, slot);
+	slot->state = SIM_ENDED;
+	for (r = 0; r < sim->conf.nranks; r++) {
+		if (r == h->rank)
+			continue;
+		all |= bit(r);
+		result.contributors += slot->flows[r].got[SIM_SCATTER] ==
+				       ored_map_count(&slot->map, h->rank);
+		ored_standing_ended(&h->link[r].standing, slot->op);
+	}
+	result.loss = loss_of(sim, h, slot, all);
+	learn(sim, h, slot, &result);
+	while ((slot = slot_of(sim, h, h->left)) && slot->state == SIM_ENDED)
+		h->left++;
+	slide(sim, h);
+	if (sim->conf.depth == 1 || h->blocked) {
+		h->blocked = false;
+		sim_push(sim, sim->now + (limit == ORED_LIMIT_BEHIND && sim->conf.obedient ?
+					  0 : next_gap(sim, h)), SIM_POST, h->rank, NULL);
+	}
+	sim->done(sim, h->rank, &result);
+}
+
+/* All that is waited for has come, and those who were are enough. */
+static bool complete(struct sim *sim, struct sim_host *h, struct sim_slot *slot)
+{
+	u64 need = slot->need;
+	u32 r;
+
+	if (slot->ready < ored_map_count(&slot->map, h->rank))
+		return false;
+	if (!slot->reliable && !ored_quorum(hweight64(need) + 1, sim->conf.nranks))
+		return false;
+	for (r = 0; r < sim->conf.nranks; r++)
+		if (need & bit(r) && slot->flows[r].got[SIM_GATHER] <
+		    ored_map_count(&slot->map, r))
+			return false;
+	return true;
+}
+
+/* A host has learnt something, or time has passed: what has become of an op? */
+static void judge(struct sim *sim, struct sim_host *h, struct sim_slot *slot)
+{
+	u64 early;
+
+	if (slot->state != SIM_POSTED)
+		return;
+	if (complete(sim, h, slot)) {
+		end(sim, h, slot, ORED_LIMIT_COMPLETE);
+		return;
+	}
+	if (slot->reliable)
+		return;
+	if (sim->now >= ored_term_end_at(&slot->term)) {
+		end(sim, h, slot, sim->now >= ored_term_hard_at(&slot->term) ?
+		    ORED_LIMIT_HARD : ORED_LIMIT_BEHIND);
+		return;
+	}
+	early = early_at(sim, h, slot);
+	if (slot->sealed && sim->now >= early) {
+		end(sim, h, slot, ORED_LIMIT_EARLY);
+		return;
+	}
+	if (!slot->sealed && sim->now >= min(early, ored_term_seal_at(&slot->term))) {
+		seal(sim, h, slot);
+		judge(sim, h, slot);
+	}
+}
+
+/* What is known of the peers tells of a posted op. */
+static void consider(struct sim *sim, struct sim_host *h, struct sim_slot *slot)
+{
+	u64 span = published(sim, h);
+	bool all = true;
+	u32 r;
+
+	if (slot->state != SIM_POSTED)
+		return;
+	for (r = 0; r < sim->conf.nranks; r++) {
+		const struct ored_standing *s = &h->link[r].standing;
+
+		if (r == h->rank)
+			continue;
+		if (slot->need & bit(r) && s->posted <= slot->op)
+			all = false;
+		if (s->left > slot->op && ored_standing_live(s, sim->now, span))
+			ored_term_left(&slot->term, s->left - slot->op, sim->now);
+	}
+	if (all)
+		ored_term_posted(&slot->term, sim->now);
+	arm(sim, h, slot_at(sim, h, slot));
+}
+
+static void mark(struct sim *sim, struct sim_host *h, u32 peer)
+{
+	sim_send(sim, h, sim_packet(sim, h, peer, SIM_MARK));
+}
+
+void sim_host_post(struct sim *sim, struct sim_host *h)
+{
+	struct sim_slot *slot = slot_of(sim, h, h->posted);
+	struct ored_limits limits;
+	u32 r, chunk;
+
+	if (h->posted >= h->last)
+		return;
+	if (h->stopped) {
+		h->post_pending = true;
+		return;
+	}
+	if (!slot || h->posted >= h->left + sim->conf.depth) {
+		h->blocked = true;
+		return;
+	}
+	h->posted++;
+	slot->state = SIM_POSTED;
+	slot->posted_at = sim->now;
+	ored_bound_limits(&h->bound, slot->map.bytes, sim->conf.deadline, sim->conf.wait, &limits);
+	ored_term_begin(&slot->term, &limits, sim->now);
+	for (r = 0; r < sim->conf.nranks; r++) {
+		const struct ored_standing *s = &h->link[r].standing;
+
+		if (r == h->rank)
+			continue;
+		if (slot->reliable ? !s->gone : ored_standing_counts(s))
+			slot->need |= bit(r);
+		if (!ored_standing_accepts(s, slot->op, sim->conf.depth) || !s->heard ||
+		    !ored_map_count(&slot->map, r))
+			mark(sim, h, r);
+	}
+	for (chunk = 0; chunk < ored_map_count(&slot->map, h->rank); chunk++) {
+		slot->in[chunk] |= bit(h->rank);
+		contributed(h, slot, chunk);
+	}
+	h->more = true;
+	consider(sim, h, slot);
+	judge(sim, h, slot);
+	if (sim->conf.depth > 1)
+		sim_push(sim, sim->now + next_gap(sim, h), SIM_POST, h->rank, NULL);
+	sim_host_pump(sim, h);
+}
+
+/* --- sending -------------------------------------------------------------- */
+
+static bool has_new(const struct sim_slot *slot, u32 peer, u32 stage)
+{
+	const struct sim_flows *f = &slot->flows[peer];
+
+	return f->next[stage] < (stage == SIM_SCATTER ? f->tx[stage].count : slot->ready);
+}
+
+/* Up to which round peers are served now: the first that isn't through. */
+static u32 round_now(struct sim *sim, struct sim_host *h, struct sim_slot *slot, u32 stage,
+		     u32 incast)
+{
+	u32 n = sim->conf.nranks, turn, peer;
+
+	if (incast >= n - 1)
+		return 0;
+	for (turn = 0; turn < n - 1; turn++) {
+		peer = ored_incast_peer(h->rank, n, turn);
+		if (slot->need & bit(peer) &&
+		    ored_standing_accepts(&h->link[peer].standing, slot->op, sim->conf.depth) &&
+		    (has_new(slot, peer, stage) || slot->flows[peer].tx[stage].nlost))
+			return turn / incast;
+	}
+	return ored_incast_rounds(n, incast);
+}
+
+static u32 obeyed(struct sim *sim, struct sim_host *h)
+{
+	u32 advertised[SIM_RANKS], r;
+
+	if (sim->conf.incast_fixed)
+		return sim->conf.incast_fixed;
+	for (r = 0; r < sim->conf.nranks; r++)
+		advertised[r] = ored_standing_counts(&h->link[r].standing) ?
+				h->link[r].incast : 0;
+	return ored_incast_obeyed(&h->incast, advertised, sim->conf.nranks);
+}
+
+static bool sendable(struct sim *sim, struct sim_host *h, struct sim_slot *slot, u32 peer,
+		     u32 stage)
+{
+	struct sim_link *l = &h->link[peer];
+
+	if (l->inflight >= l->rate.window ||
+	    !ored_standing_accepts(&l->standing, slot->op, sim->conf.depth))
+		return false;
+	return slot->flows[peer].tx[stage].nlost || has_new(slot, peer, stage);
+}
+
+/* The peer whose turn it is in a stage of an op */
+static bool choose_peer(struct sim *sim, struct sim_host *h, struct sim_slot *slot, u32 stage,
+			u32 *peer)
+{
+	u32 n = sim->conf.nranks, i, turn, incast, now;
+
+	if (h->train_left && h->train_op == slot->op && h->train_stage == stage &&
+	    sendable(sim, h, slot, h->train_peer, stage)) {
+		*peer = h->train_peer;
+		return true;
+	}
+	incast = obeyed(sim, h);
+	now = round_now(sim, h, slot, stage, incast);
+	for (i = 0; i < n - 1; i++) {
+		turn = (h->turn[stage] + i) % (n - 1);
+		*peer = ored_incast_peer(h->rank, n, turn);
+		if (turn / incast > now || !sendable(sim, h, slot, *peer, stage))
+			continue;
+		h->turn[stage] = (turn + 1) % (n - 1);
+		h->train_op = slot->op;
+		h->train_stage = stage;
+		h->train_peer = *peer;
+		h->train_left = sim->conf.train;
+		return true;
+	}
+	return false;
+}
+
+static void ask_soon(struct sim *sim, struct sim_host *h, u32 peer)
+{
+	struct sim_link *l = &h->link[peer];
+
+	l->pto_at = sim->now + ored_rate_pto(&l->rate) * 1000ULL;
+	arm(sim, h, l->pto_at);
+}
+
+static void send_chunk(struct sim *sim, struct sim_host *h, struct sim_slot *slot, u32 peer,
+		       u32 stage)
+{
+	struct sim_packet *p = sim_packet(sim, h, peer, SIM_DATA);
+	struct sim_flows *f = &slot->flows[peer];
+	struct sim_link *l = &h->link[peer];
+	struct ored_flow *flow = &f->tx[stage];
+	u32 place = flow->count;
+
+	p->resent = ored_flow_resend(flow, &p->chunk);
+	if (!p->resent) {
+		place = f->next[stage]++;
+		p->chunk = stage == SIM_SCATTER ? place : slot->order[place];
+	}
+	p->tail = p->resent || ored_tail(place, flow->count);
+	ored_flow_sent(flow, p->chunk, p->clock);
+	p->op = slot->op;
+	p->stage = (u8)stage;
+	p->size = sim->conf.payload + sim->conf.overhead;
+	h->train_left -= h->train_left > 0;
+	l->inflight++;
+	l->unasked++;
+	p->request = l->unasked >= ASK_EVERY || l->inflight >= l->rate.window ||
+		     !sendable(sim, h, slot, peer, stage);
+	if (p->request)
+		l->unasked = 0;
+	if (l->pto_at == SIM_NEVER)
+		ask_soon(sim, h, peer);
+	sim_send(sim, h, p);
+}
+
+/* The next packet of gradients: older ops first, scatter before gather. */
+static bool send_next(struct sim *sim, struct sim_host *h)
+{
+	u64 op = h->left ? h->left - 1 : 0;
+	u32 stage, peer;
+
+	for (; op < h->posted; op++) {
+		struct sim_slot *slot = slot_of(sim, h, op);
+
+		if (!slot || slot->state == SIM_OPEN)
+			continue;
+		for (stage = 0; stage < SIM_STAGES; stage++) {
+			if (!choose_peer(sim, h, slot, stage, &peer))
+				continue;
+			send_chunk(sim, h, slot, peer, stage);
+			return true;
+		}
+	}
+	return false;
+}
+
+void sim_host_pump(struct sim *sim, struct sim_host *h)
+{
+	while (h->more && h->queued < sim->conf.egress)
+		h->more = send_next(sim, h);
+}
+
+/* --- packets -------------------------------------------------------------- */
+
+static void send_ack(struct sim *sim, struct sim_host *h, u32 peer, const struct sim_packet *of,
+		     struct sim_slot *slot, bool duplicate)
+{
+	struct sim_packet *p = sim_packet(sim, h, peer, SIM_ACK);
+
+	p->op = of->op;
+	p->stage = of->stage;
+	p->clock = of->clock;
+	p->duplicate = duplicate;
+	if (slot) {
+		struct ored_chunkmap *map = &slot->flows[peer].rx[of->stage];
+
+		p->nbits = ored_chunkmap_ack(map, &p->chunk, p->bits);
+		p->base = map->base;
+		ored_chunkmap_acked(map);
+	}
+	p->size += p->nbits / 8;
+	sim_send(sim, h, p);
+}
+
+/* Not for us: the sender had better know how far we are. */
+static void refuse(struct sim *sim, struct sim_host *h, const struct sim_packet *p)
+{
+	struct sim_link *l = &h->link[p->src];
+
+	sim->stats.refused += p->kind == SIM_DATA;
+	if (sim->now < l->answer_at)
+		return;
+	l->answer_at = sim->now + ANSWER_GAP;
+	if (p->op >= h->left)
+		send_ack(sim, h, p->src, p, NULL, false);
+	else
+		mark(sim, h, p->src);
+}
+
+/* Places a chunk that has not come before, if the op still takes it. */
+static void place(struct sim *sim, struct sim_host *h, struct sim_slot *slot,
+		  const struct sim_packet *p)
+{
+	struct sim_flows *f = &slot->flows[p->src];
+
+	if (slot->state == SIM_ENDED ||
+	    (p->stage == SIM_SCATTER && (slot->sealed || slot->reduced[p->chunk]))) {
+		sim->stats.late++;
+		return;
+	}
+	f->got[p->stage]++;
+	ored_term_used(&slot->term, sim->now);
+	if (p->stage == SIM_GATHER)
+		return;
+	slot->in[p->chunk] |= bit(p->src);
+	contributed(h, slot, p->chunk);
+}
+
+static void on_data(struct sim *sim, struct sim_host *h, const struct sim_packet *p)
+{
+	struct sim_slot *slot = slot_of(sim, h, p->op);
+	struct ored_chunkmap *map;
+	bool fresh;
+
+	if (!slot || !ored_standing_window(h->left, p->op, sim->conf.depth)) {
+		refuse(sim, h, p);
+		return;
+	}
+	map = &slot->flows[p->src].rx[p->stage];
+	fresh = ored_chunkmap_claim(map, p->chunk);
+	ored_chunkmap_arrived(map, p->chunk);
+	if (fresh)
+		place(sim, h, slot, p);
+	else
+		sim->stats.duplicates++;
+	h->disturbed |= p->resent;
+	if (p->request || !fresh || map->unacked >= ACK_EVERY || ored_chunkmap_complete(map))
+		send_ack(sim, h, p->src, p, slot, !fresh);
+	if (p->tail && !(slot->tails[p->stage] & bit(p->src))) {
+		slot->tails[p->stage] |= bit(p->src);
+		arm(sim, h, slot_at(sim, h, slot));
+	}
+	judge(sim, h, slot);
+}
+
+static void on_ack(struct sim *sim, struct sim_host *h, const struct sim_packet *p)
+{
+	struct sim_slot *slot = slot_of(sim, h, p->op);
+	struct sim_link *l = &h->link[p->src];
+	bool limited = 2 * l->inflight >= l->rate.window;
+	u32 now = (u32)(sim->now / 1000), before;
+	struct ored_news news;
+	struct ored_ack ack = {
+		.echo = p->clock, .base = p->base, .first = p->chunk,
+		.nbits = p->nbits, .bits = p->bits,
+	};
+	struct ored_flow *flow;
+
+	if (!slot || slot->state == SIM_OPEN)
+		return;
+	flow = &slot->flows[p->src].tx[p->stage];
+	before = flow->inflight;
+	ored_rate_rtt(&l->rate, now - ack.echo);
+	ored_flow_acked(flow, &ack, ored_rate_reorder(&l->rate), &news);
+	l->inflight -= before - flow->inflight;
+	ored_rate_acked(&l->rate, news.arrived, limited);
+	if (news.lost)
+		ored_rate_lost(&l->rate, news.oldest, now);
+	if (p->duplicate)
+		ored_rate_spurious(&l->rate);
+	l->pto_at = SIM_NEVER;
+	if (l->inflight)
+		ask_soon(sim, h, p->src);
+	h->more = true;
+}
+
+static void on_poll(struct sim *sim, struct sim_host *h, const struct sim_packet *p)
+{
+	struct sim_slot *slot = slot_of(sim, h, p->op);
+
+	if (slot && ored_standing_window(h->left, p->op, sim->conf.depth))
+		send_ack(sim, h, p->src, p, slot, false);
+	else
+		refuse(sim, h, p);
+}
+
+/* What every packet says of its sender */
+static void hear(struct sim *sim, struct sim_host *h, const struct sim_packet *p)
+{
+	struct sim_link *l = &h->link[p->src];
+	u32 i, news;
+
+	news = ored_standing_heard(&l->standing, p->posted, p->left, h->posted,
+				   sim->now, h->fastest);
+	l->incast = p->incast;
+	l->tc = ored_early_unpack(p->tc);
+	l->tc_op = p->tc_op;
+	if (!news)
+		return;
+	for (i = 0; i < sim->nslots; i++) {
+		struct sim_slot *slot = &h->slot[i];
+
+		if (news & ORED_NEWS_LEFT && slot->op < l->standing.left)
+			flows_end(sim, h, slot, p->src);
+		consider(sim, h, slot);
+	}
+	h->more = true;
+	if (news & ORED_NEWS_LEFT) {
+		slide(sim, h);
+		unblock(sim, h);
+	}
+	for (i = 0; i < sim->nslots; i++)
+		judge(sim, h, &h->slot[i]);
+}
+
+void sim_host_packet(struct sim *sim, struct sim_host *h, const struct sim_packet *p)
+{
+	hear(sim, h, p);
+	switch (p->kind) {
+	case SIM_DATA:
+		on_data(sim, h, p);
+		break;
+	case SIM_ACK:
+		on_ack(sim, h, p);
+		break;
+	case SIM_POLL:
+		on_poll(sim, h, p);
+		break;
+	case SIM_MARK:
+		break;
+	}
+	sim_host_pump(sim, h);
+}
+
+/* Nothing has been heard of what is in flight: asks about one flow of each op. */
+static void poll_peer(struct sim *sim, struct sim_host *h, u32 peer)
+{
+	u32 i, stage;
+
+	ored_rate_timeout(&h->link[peer].rate);
+	ask_soon(sim, h, peer);
+	for (i = 0; i < sim->nslots; i++) {
+		struct sim_slot *slot = &h->slot[i];
+
+		for (stage = 0; stage < SIM_STAGES; stage++) {
+			struct sim_packet *p;
+
+			if (slot->state == SIM_OPEN || !slot->flows[peer].tx[stage].inflight)
+				continue;
+			p = sim_packet(sim, h, peer, SIM_POLL);
+			p->op = slot->op;
+			p->stage = (u8)stage;
+			sim_send(sim, h, p);
+		}
+	}
+}
+
+void sim_host_timer(struct sim *sim, struct sim_host *h)
+{
+	u32 i;
+
+	h->timer_at = SIM_NEVER;
+	for (i = 0; i < sim->nslots; i++)
+		judge(sim, h, &h->slot[i]);
+	for (i = 0; i < sim->conf.nranks; i++)
+		if (i != h->rank && h->link[i].pto_at <= sim->now)
+			poll_peer(sim, h, i);
+	sim_host_pump(sim, h);
+	rearm(sim, h);
+}
+
+/* --- life ----------------------------------------------------------------- */
+
+static void learn_beforehand(struct sim *sim, struct sim_host *h)
+{
+	struct ored_bound_conf conf = sim->conf.bound;
+	u64 quiet = sim_quiet(&sim->conf);
+	u32 i;
+
+	if (sim->conf.no_learning) {
+		conf.floor_ppm = sim->conf.bound_ppm;
+		conf.ceiling_ppm = sim->conf.bound_ppm;
+	}
+	ored_bound_init(&h->bound, &conf);
+	for (i = 0; sim->conf.no_learning && i < conf.warmup; i++)
+		ored_bound_sample(&h->bound, max(sim->conf.bytes, sim->conf.other_bytes), quiet);
+}
+
+static void init_slot(struct sim *sim, struct sim_host *h, u32 i)
+{
+	u32 bytes = max(sim->conf.bytes, sim->conf.other_bytes);
+	u32 chunks = DIV_ROUND_UP(DIV_ROUND_UP(bytes, sim->conf.payload), sim->conf.nranks);
+	u32 longs = BITS_TO_LONGS(chunks) + 1, r, stage;
+	struct sim_slot *slot = &h->slot[i];
+
+	slot->in = calloc(chunks, sizeof(*slot->in));
+	slot->reduced = calloc(chunks, sizeof(*slot->reduced));
+	slot->order = calloc(chunks, sizeof(*slot->order));
+	slot->flows = calloc(sim->conf.nranks, sizeof(*slot->flows));
+	for (r = 0; r < sim->conf.nranks; r++) {
+		for (stage = 0; stage < SIM_STAGES; stage++) {
+			struct ored_flow *flow = &slot->flows[r].tx[stage];
+
+			slot->flows[r].rx[stage].bits = calloc(longs, sizeof(long));
+			slot->flows[r].rx[stage].room = chunks;
+			flow->sent = calloc(chunks, sizeof(*flow->sent));
+			flow->done = calloc(longs, sizeof(long));
+			flow->out = calloc(longs, sizeof(long));
+			flow->lost = calloc(longs, sizeof(long));
+		}
+	}
+	slot->op = ~0ULL;
+	open_slot(sim, h, slot, i);
+}
+
+void sim_host_init(struct sim *sim, u32 rank)
+{
+	struct sim_host *h = &sim->host[rank];
+	u32 i;
+
+	h->rank = rank;
+	h->gap = sim->conf.gap;
+	h->last = SIM_NEVER;
+	h->slower = 1;
+	h->timer_at = SIM_NEVER;
+	learn_beforehand(sim, h);
+	ored_early_init(&h->early);
+	ored_incast_init(&h->incast, sim->conf.incast, sim->conf.nranks);
+	h->link = calloc(sim->conf.nranks, sizeof(*h->link));
+	h->slot = calloc(sim->nslots, sizeof(*h->slot));
+	for (i = 0; i < sim->conf.nranks; i++) {
+		ored_standing_init(&h->link[i].standing);
+		ored_rate_init(&h->link[i].rate, sim->conf.nranks - 1);
+		h->link[i].pto_at = SIM_NEVER;
+	}
+	for (i = 0; i < sim->nslots; i++)
+		init_slot(sim, h, i);
+}
+
+void sim_host_free(struct sim *sim, u32 rank)
+{
+	struct sim_host *h = &sim->host[rank];
+	u32 i, r, stage;
+
+	for (i = 0; i < sim->nslots; i++) {
+		struct sim_slot *slot = &h->slot[i];
+
+		for (r = 0; r < sim->conf.nranks; r++) {
+			for (stage = 0; stage < SIM_STAGES; stage++) {
+				struct ored_flow *flow = &slot->flows[r].tx[stage];
+
+				free(slot->flows[r].rx[stage].bits);
+				free(flow->sent);
+				free(flow->done);
+				free(flow->out);
+				free(flow->lost);
+			}
+		}
+		free(slot->in);
+		free(slot->reduced);
+		free(slot->order);
+		free(slot->flows);
+	}
+	free(h->slot);
+	free(h->link);
+}
+
+void sim_begin_at(struct sim *sim, u32 rank, u64 ops)
+{
+	struct sim_host *h = &sim->host[rank];
+
+	h->posted = ops;
+	h->left = ops;
+	slide(sim, h);
+}
+
+u64 sim_left(const struct sim *sim, u32 rank)
+{
+	return sim->host[rank].left;
+}
+
+bool sim_counts(const struct sim *sim, u32 rank, u32 peer)
+{
+	return ored_standing_counts(&sim->host[rank].link[peer].standing);
+}
+
+void sim_limits(const struct sim *sim, u32 rank, struct ored_limits *limits)
+{
+	ored_bound_limits(&sim->host[rank].bound, sim->conf.bytes, sim->conf.deadline,
+			  sim->conf.wait, limits);
+}
+
+const struct ored_bound *sim_bound(const struct sim *sim, u32 rank)
+{
+	return &sim->host[rank].bound;
+}
+
+const struct ored_early *sim_early(const struct sim *sim, u32 rank)
+{
+	return &sim->host[rank].early;
+}
