@@ -8,6 +8,7 @@
 #define RISE_PPM	139762	/* ln 1.15: longest step up */
 #define SEARCH_DOWN_PPM	900000	/* steps of a search, while nothing is lost by it */
 #define SEARCH_UP_PPM	1500000	/* and once something was */
+#define SEARCH_MIN_PPM	100	/* of the ceiling */
 #define ELAPSED_MAX	274877906944ULL	/* ns, 2^38: keeps products in 64 bits */
 
 static u64 scale(u64 value, u32 ppm)
@@ -257,40 +258,21 @@ static void steer(struct ored_bound *b, u32 loss_ppm)
 
 /*
  * Down while that loses no more than the ceiling did; where it does, up again
- * by more than the last step, and for good: then the loss is held to what it
- * must be plus the target.
+ * by more than the last step: so the loss is held to what it must be plus the
+ * target. Who loses most of everything has nothing to gain by being quick, but
+ * would run away from its peers.
  */
 static void search(struct ored_bound *b, u32 loss_ppm)
 {
-	bool more = loss_ppm > b->excused + b->conf.target_ppm;
+	bool more = loss_ppm > b->excused + b->conf.target_ppm || loss_ppm > ORED_PPM / 2;
 
 	b->excused = min(b->excused, loss_ppm);
 	b->factor = (u32)clamp_t(u64, scale(b->factor, more ? SEARCH_UP_PPM : SEARCH_DOWN_PPM),
-				 1, ORED_PPM);
+				 SEARCH_MIN_PPM, ORED_PPM);
 }
 
-/**
- * ored_bound_ended() - an op whose bound was found by the policy has ended
- * @b: the group's
- * @bytes: length of its bucket
- * @elapsed: what it took, ns
- * @loss_ppm: what was missing in the end, of the bytes that ranks that count
- *	were to send us; parts per million
- * @complete: nothing was
- */
-void ored_bound_ended(struct ored_bound *b, u32 bytes, u64 elapsed, u32 loss_ppm,
-		      bool complete)
+static void incomplete(struct ored_bound *b, u32 loss_ppm)
 {
-	loss_ppm = min(loss_ppm, ORED_PPM);
-	if (b->phase == ORED_BOUND_LEARNT) {
-		if (b->conf.policy == ORED_DEADLINE_LOSS)
-			steer(b, loss_ppm);
-		return;
-	}
-	if (complete) {
-		ored_bound_sample(b, bytes, elapsed);
-		return;
-	}
 	if (b->phase == ORED_BOUND_SEARCH) {
 		search(b, loss_ppm);
 		return;
@@ -304,4 +286,43 @@ void ored_bound_ended(struct ored_bound *b, u32 bytes, u64 elapsed, u32 loss_ppm
 	}
 	b->phase = ORED_BOUND_SEARCH;
 	b->factor = ORED_PPM;
+}
+
+/**
+ * ored_bound_behind() - an op ended because the group had left it
+ * @b: the group's
+ * @loss_ppm: as for ored_bound_ended(), and under the same condition
+ *
+ * Its loss is not the bound's fault, but it is one more that wasn't complete.
+ */
+void ored_bound_behind(struct ored_bound *b, u32 loss_ppm)
+{
+	if (b->phase != ORED_BOUND_LEARNT)
+		incomplete(b, min(loss_ppm, ORED_PPM));
+}
+
+/**
+ * ored_bound_ended() - an op whose bound was found by the policy has ended
+ * @b: the group's
+ * @bytes: length of its bucket
+ * @elapsed: what it took, ns
+ * @loss_ppm: what was missing in the end, of the bytes that were to come from
+ *	ranks that count and have sent at least something in this op; parts per
+ *	million
+ * @complete: nothing was, and all that count have sent something
+ *
+ * Not for ops in which fewer than a quorum (ored_quorum(), the own rank is one)
+ * have sent anything: what a rank loses that is cut off says nothing about the
+ * bound. Ops that were left behind are for ored_bound_behind().
+ */
+void ored_bound_ended(struct ored_bound *b, u32 bytes, u64 elapsed, u32 loss_ppm,
+		      bool complete)
+{
+	loss_ppm = min(loss_ppm, ORED_PPM);
+	if (b->phase != ORED_BOUND_LEARNT && complete)
+		ored_bound_sample(b, bytes, elapsed);
+	else if (b->phase != ORED_BOUND_LEARNT)
+		incomplete(b, loss_ppm);
+	else if (b->conf.policy == ORED_DEADLINE_LOSS)
+		steer(b, loss_ppm);
 }

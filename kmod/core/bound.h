@@ -128,6 +128,7 @@ void ored_bound_limits(const struct ored_bound *b, u32 bytes, u64 deadline, u64 
 void ored_bound_sample(struct ored_bound *b, u32 bytes, u64 elapsed);
 void ored_bound_ended(struct ored_bound *b, u32 bytes, u64 elapsed, u32 loss_ppm,
 		      bool complete);
+void ored_bound_behind(struct ored_bound *b, u32 loss_ppm);
 u64 ored_bound_quiet(const struct ored_bound *b, u32 bytes);
 u64 ored_line_at(const struct ored_line *line, u32 bytes);
 

@@ -238,29 +238,42 @@ static u64 present(struct sim *sim, struct sim_slot *slot)
 	return ranks;
 }
 
+/* What the bound learns from an op; @of: those who have sent something */
+static void steer(struct sim *sim, struct sim_host *h, struct sim_slot *slot,
+		  const struct sim_result *result, u64 of)
+{
+	u32 loss = loss_of(sim, h, slot, of);
+	bool complete = result->limit == ORED_LIMIT_COMPLETE && !loss && of == slot->need;
+
+	if (!ored_quorum(hweight64(of) + 1, sim->conf.nranks) || sim->conf.no_learning)
+		return;
+	if (slot->reliable || sim->conf.deadline) {
+		if (complete)
+			ored_bound_sample(&h->bound, slot->map.bytes, result->elapsed);
+	} else if (result->limit == ORED_LIMIT_BEHIND) {
+		ored_bound_behind(&h->bound, loss);
+	} else {
+		ored_bound_ended(&h->bound, slot->map.bytes, result->elapsed, loss, complete);
+	}
+}
+
 static void learn(struct sim *sim, struct sim_host *h, struct sim_slot *slot,
 		  const struct sim_result *result)
 {
 	u64 of = present(sim, slot), quiet = ored_bound_quiet(&h->bound, slot->map.bytes);
 	u32 loss = loss_of(sim, h, slot, of), expected, received, r;
-	bool complete = result->limit == ORED_LIMIT_COMPLETE && !loss && of == slot->need;
 	u64 samples[SIM_RANKS] = {};
 
-	if (complete)
+	if (result->limit == ORED_LIMIT_COMPLETE)
 		h->fastest = h->fastest ? min(h->fastest, result->elapsed) : result->elapsed;
-	if (slot->reliable || sim->conf.deadline) {
-		if (complete)
-			ored_bound_sample(&h->bound, slot->map.bytes, result->elapsed);
-	} else if (!sim->conf.no_learning && result->limit != ORED_LIMIT_BEHIND) {
-		ored_bound_ended(&h->bound, slot->map.bytes, result->elapsed, loss, complete);
-	}
+	steer(sim, h, slot, result, of);
 	for (r = 0; r < sim->conf.nranks; r++)
 		if (slot->op && h->link[r].tc_op == slot->op - 1)
 			samples[r] = h->link[r].tc;
 	if (slot->op && h->tc_op == slot->op - 1)
 		samples[h->rank] = ored_early_unpack(h->tc);
 	ored_early_learn(&h->early, samples, sim->conf.nranks, quiet);
-	if (result->limit != ORED_LIMIT_BEHIND)
+	if (result->limit != ORED_LIMIT_BEHIND && of)
 		ored_early_adapt(&h->early, loss);
 	tally(sim, h, slot, slot->need, &expected, &received);
 	h->tc = ored_early_pack(ored_early_sample(result->elapsed, slot->term.limits.bound,
