@@ -137,11 +137,11 @@ u64 ored_early_at(const struct ored_early *e, u64 quiet, u64 last, u64 round_tri
  * ored_early_pack() - a time as it travels: 11 bits times a power of two
  * @ns: 0 to some 70 h
  *
- * Return: a number that is right within 0.05 %; 0 for less than 512 ns
+ * Return: a number that is right within 0.05 % and 512 ns; 0 for less than 512 ns
  */
 u16 ored_early_pack(u64 ns)
 {
-	u64 units = (ns + UNIT_NS / 2) / UNIT_NS;
+	u64 units = ns / UNIT_NS + (ns % UNIT_NS >= UNIT_NS / 2);
 	int drop = fls64(units) - MANTISSA_BITS;
 
 	if (drop <= 0)

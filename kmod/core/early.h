@@ -34,8 +34,8 @@ struct ored_early {
 
 /**
  * ored_tail() - does a packet carry the tail mark?
- * @place: of the packet in the order of sending, from 0; for a packet that is
- *	sent again, as before
+ * @place: of the packet in the order of first sending, from 0; for one that is
+ *	sent again, the place of the last that was sent for the first time
  * @count: packets of the flow
  *
  * The last 1 % of what a sender has for one receiver in one stage, rounded up,

@@ -86,6 +86,23 @@ u64 ored_term_end_at(const struct ored_term *t)
 }
 
 /**
+ * ored_term_grace() - how long to give a peer that has left the op
+ * @limits: as the bound has found them
+ * @repair: how long it may take until a sender has asked about its last packets
+ *	and sent them again, its time-out and two round trips; the longest of all
+ *	peers that count
+ *
+ * Where ops are short, @grace of @limits is too short for that: then whoever has
+ * lost a packet would be cut off by those who haven't.
+ *
+ * Return: the larger, but not more than a quarter of the bound
+ */
+u64 ored_term_grace(const struct ored_limits *limits, u64 repair)
+{
+	return max(limits->grace, min(repair, limits->bound / 4));
+}
+
+/**
  * ored_quorum() - may those who are present end an op without the others?
  * @present: ranks that are in it, the own one included
  * @ranks: ranks of the group, without those that left explicitly

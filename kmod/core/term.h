@@ -73,6 +73,7 @@ static inline u64 ored_limits_published(const struct ored_limits *limits)
 	return limits->bound + limits->wait;
 }
 
+u64 ored_term_grace(const struct ored_limits *limits, u64 repair);
 bool ored_quorum(u32 present, u32 ranks);
 
 #endif /* ORED_CORE_TERM_H */

@@ -47,6 +47,7 @@ struct sim_conf {
 	u32	burst_begin;	/* Gilbert-Elliott: a link becomes bad, with a packet */
 	u32	burst_end;	/* and good again */
 	u32	burst_loss;	/* while it is bad */
+	u32	black_every;	/* every such op the first chunk of any flow never arrives */
 	u32	reorder;	/* packets that are held up */
 	u64	reorder_ns;	/* by up to */
 	u64	cross_pause;	/* cross traffic to each port: mean pause; 0: none */

@@ -60,6 +60,19 @@ static u64 round_trip(struct sim *sim, struct sim_host *h)
 	return most * 1000ULL;
 }
 
+/* What it may take until a peer has asked about a lost packet and sent it again */
+static u64 repair_time(struct sim *sim, struct sim_host *h)
+{
+	u32 r, most = 0;
+
+	for (r = 0; r < sim->conf.nranks; r++)
+		if (r != h->rank && ored_standing_counts(&h->link[r].standing) &&
+		    h->link[r].rate.srtt_us)
+			most = max(most, ored_rate_pto(&h->link[r].rate) +
+					 2 * h->link[r].rate.srtt_us);
+	return most * 1000ULL;
+}
+
 /* Has every live sender that isn't complete shown its tail? */
 static bool tails_seen(struct sim *sim, struct sim_host *h, struct sim_slot *slot, u32 stage)
 {
@@ -450,6 +463,7 @@ void sim_host_post(struct sim *sim, struct sim_host *h)
 	slot->state = SIM_POSTED;
 	slot->posted_at = sim->now;
 	ored_bound_limits(&h->bound, slot->map.bytes, sim->conf.deadline, sim->conf.wait, &limits);
+	limits.grace = ored_term_grace(&limits, repair_time(sim, h));
 	ored_term_begin(&slot->term, &limits, sim->now);
 	for (r = 0; r < sim->conf.nranks; r++) {
 		const struct ored_standing *s = &h->link[r].standing;
@@ -567,14 +581,13 @@ static void send_chunk(struct sim *sim, struct sim_host *h, struct sim_slot *slo
 	struct sim_flows *f = &slot->flows[peer];
 	struct sim_link *l = &h->link[peer];
 	struct ored_flow *flow = &f->tx[stage];
-	u32 place = flow->count;
 
 	p->resent = ored_flow_resend(flow, &p->chunk);
 	if (!p->resent) {
-		place = f->next[stage]++;
-		p->chunk = stage == SIM_SCATTER ? place : slot->order[place];
+		p->chunk = stage == SIM_SCATTER ? f->next[stage] : slot->order[f->next[stage]];
+		f->next[stage]++;
 	}
-	p->tail = p->resent || ored_tail(place, flow->count);
+	p->tail = ored_tail(f->next[stage] - 1, flow->count);
 	ored_flow_sent(flow, p->chunk, p->clock);
 	p->op = slot->op;
 	p->stage = (u8)stage;

@@ -155,6 +155,9 @@ static bool lost(struct sim *sim, struct sim_host *h, const struct sim_packet *p
 
 	if (sim->lose_from >> p->src & 1 && p->kind == SIM_DATA && p->tail && !p->resent)
 		return true;
+	if (sim->conf.black_every && p->op % sim->conf.black_every == sim->conf.black_every - 1 &&
+	    p->kind == SIM_DATA && !p->chunk)
+		return true;
 	return h->dead || cut || sim_chance(sim, sim->conf.loss) ||
 	       lost_in_burst(sim, &h->link[p->dst]);
 }
