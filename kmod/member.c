@@ -153,7 +153,7 @@ static int links_init(struct ored_member *m, const struct ored_peer *peers, char
 		l->pto_at = U64_MAX;
 		l->ask_at = U64_MAX;
 		ored_rate_init(&l->rate, m->nranks - 1);
-		ored_standing_init(&l->standing);
+		ored_standing_init(&l->standing, ktime_get_ns());
 		err = check_peer(m, r, &peers[r], why);
 		if (!err)
 			err = dst_cache_init(&l->dst, GFP_KERNEL_ACCOUNT);

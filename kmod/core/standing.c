@@ -8,11 +8,13 @@
 /**
  * ored_standing_init() - nothing has been heard
  * @s: what to fill in
+ * @now: the time, ns: nobody has posted anything before
  */
-void ored_standing_init(struct ored_standing *s)
+void ored_standing_init(struct ored_standing *s, u64 now)
 {
 	memset(s, 0, sizeof(*s));
 	s->credit = ~0ULL;
+	s->since = now;
 }
 
 /*
@@ -27,7 +29,8 @@ static u64 believe(struct ored_standing *s, u64 posted, u64 now, u64 fastest)
 	u64 step = max_t(u64, fastest, FASTEST_MIN) / 2, gain;
 
 	s->credit = min(s->credit, LEAD * step);
-	s->credit += now - min(s->heard, now);
+	s->credit += now - min(s->since, now);
+	s->since = now;
 	if (posted <= s->posted)
 		return s->posted;
 	gain = min(posted - s->posted, div64_u64(s->credit, step));

@@ -32,7 +32,8 @@
  * @posted: ops that it has posted, as far as that is believed
  * @left: ops that it has left; not more than @posted
  * @heard: when it was last heard, ns; 0: never
- * @credit: how much progress is believed yet, as ns that it would take
+ * @credit: how much progress is believed yet, as ns that it would take,
+ * @since: as of when
  * @missed: ops in a row that have ended here before it had posted them
  * @gone: it takes part in nothing any more, and has said so
  */
@@ -41,6 +42,7 @@ struct ored_standing {
 	u64	left;
 	u64	heard;
 	u64	credit;
+	u64	since;
 	u32	missed;
 	bool	gone;
 };
@@ -50,7 +52,7 @@ struct ored_standing {
 #define ORED_NEWS_LEFT		2U	/* it has left more */
 #define ORED_NEWS_COUNTS	4U	/* it counts again */
 
-void ored_standing_init(struct ored_standing *s);
+void ored_standing_init(struct ored_standing *s, u64 now);
 u32 ored_standing_heard(struct ored_standing *s, u64 posted, u64 left, u64 own_posted,
 			u64 now, u64 fastest);
 void ored_standing_ended(struct ored_standing *s, u64 op);

@@ -900,7 +900,7 @@ void sim_host_init(struct sim *sim, u32 rank)
 	h->link = calloc(sim->conf.nranks, sizeof(*h->link));
 	h->slot = calloc(sim->nslots, sizeof(*h->slot));
 	for (i = 0; i < sim->conf.nranks; i++) {
-		ored_standing_init(&h->link[i].standing);
+		ored_standing_init(&h->link[i].standing, 0);
 		ored_rate_init(&h->link[i].rate, sim->conf.nranks - 1);
 		h->link[i].pto_at = SIM_NEVER;
 	}

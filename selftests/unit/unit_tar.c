@@ -120,4 +120,91 @@ TEST(map__largest)
 	}
 }
 
+/* --- 2D TAR ------------------------------------------------------------------ */
+
+#define MAX_2D	48
+
+/* How often each rank's contribution is in what a rank holds of a shard */
+static u32 held[MAX_2D][MAX_2D][MAX_2D];	/* by holder, shard, contributor */
+static u32 before[MAX_2D][MAX_2D][MAX_2D];
+
+/* A round: all send what they held before it. */
+static void play_round(const struct ored_tar2d *t, u32 round)
+{
+	u32 rank, r, heard[MAX_2D] = {};
+
+	memcpy(before, held, sizeof(held));
+	for (rank = 0; rank < t->nranks; rank++) {
+		struct ored_tar2d_turn turn, other;
+
+		ored_tar2d_turn(t, rank, round, &turn);
+		CHECK(turn.to < t->nranks && turn.from < t->nranks);
+		CHECK(turn.to != rank && turn.sent < t->size && turn.heard < t->size);
+		heard[turn.to]++;
+		/* Both ends see it alike. */
+		ored_tar2d_turn(t, turn.to, round, &other);
+		CHECK_EQ(other.from, rank);
+		CHECK_EQ(other.heard, turn.sent);
+		CHECK_EQ(other.stage, turn.stage);
+		/* Only the middle stage crosses, and only between places. */
+		if (turn.stage == ORED_TAR2D_ACROSS)
+			CHECK(turn.to % t->size == rank % t->size);
+		else
+			CHECK_EQ(turn.to / t->size, rank / t->size);
+		for (r = 0; r < t->nranks; r++) {
+			u32 *at = &held[turn.to][turn.sent][r];
+
+			if (turn.stage == ORED_TAR2D_SCATTER)	/* one contribution */
+				*at += r == rank;
+			else if (turn.stage == ORED_TAR2D_ACROSS) /* a subgroup's sum */
+				*at += r / t->size == rank / t->size ?
+				       before[rank][turn.sent][r] : 0;
+			else			/* a whole sum, in place of the own */
+				*at = before[rank][turn.sent][r];
+		}
+	}
+	for (rank = 0; rank < t->nranks; rank++)
+		CHECK_EQ(heard[rank], 1);
+}
+
+/* In the end everybody holds every contribution to every shard, once. */
+static void play(const struct ored_tar2d *t)
+{
+	u32 rank, shard, r, round;
+
+	memset(held, 0, sizeof(held));
+	for (rank = 0; rank < t->nranks; rank++)
+		held[rank][rank % t->size][rank] = 1;
+	for (round = 0; round < ored_tar2d_rounds(t); round++)
+		play_round(t, round);
+	for (rank = 0; rank < t->nranks; rank++)
+		for (shard = 0; shard < t->size; shard++)
+			for (r = 0; r < t->nranks; r++)
+				CHECK_EQ(held[rank][shard][r], 1);
+}
+
+TEST(tar2d__every_contribution_once)
+{
+	u32 nranks, groups;
+	struct ored_tar2d t;
+
+	for (nranks = 1; nranks <= MAX_2D; nranks++) {
+		for (groups = 1; groups <= nranks; groups++) {
+			if (nranks % groups) {
+				CHECK_EQ(ored_tar2d_init(&t, nranks, groups), -EINVAL);
+				continue;
+			}
+			CHECK_EQ(ored_tar2d_init(&t, nranks, groups), 0);
+			CHECK_EQ(ored_tar2d_rounds(&t), 2 * (nranks / groups - 1) + groups - 1);
+			if (nranks <= 12 || groups == 4)
+				play(&t);
+		}
+	}
+	CHECK_EQ(ored_tar2d_init(&t, 8, 0), -EINVAL);
+	CHECK_EQ(ored_tar2d_init(&t, 0, 1), -EINVAL);
+	/* 64 ranks in 8 subgroups: 21 rounds instead of 126 */
+	CHECK_EQ(ored_tar2d_init(&t, 64, 8), 0);
+	CHECK_EQ(ored_tar2d_rounds(&t), 21);
+}
+
 TAP_MAIN
