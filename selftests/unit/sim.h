@@ -63,7 +63,7 @@ struct sim_conf {
 	u32	incast_fixed;	/* or this many; 0: by policy */
 	bool	no_early;
 	bool	no_learning;	/* Tq is known from the start, D stays */
-	u32	bound_ppm;	/* then D / Tq */
+	u32	bound_ppm;	/* then D / Tq; of as many ops as are in flight at once */
 	struct ored_bound_conf bound;
 	u64	seed;
 };

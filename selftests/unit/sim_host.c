@@ -10,6 +10,7 @@
 
 #define ACK_EVERY	16	/* packets, if no ACK is asked for sooner */
 #define ASK_EVERY	8	/* packets, after which an ACK is asked for */
+#define QUESTION_GAP	(20 * SIM_MS)	/* between questions about a reliable op */
 #define ANSWER_GAP	(10 * SIM_MS)	/* between unasked answers to a peer */
 
 static struct sim_slot *slot_of(struct sim *sim, struct sim_host *h, u64 op)
@@ -108,8 +109,10 @@ static u64 slot_at(struct sim *sim, struct sim_host *h, struct sim_slot *slot)
 {
 	u64 at;
 
-	if (slot->state != SIM_POSTED || slot->reliable)
+	if (slot->state != SIM_POSTED)
 		return SIM_NEVER;
+	if (slot->reliable)
+		return slot->ask_at;
 	at = min(ored_term_end_at(&slot->term), early_at(sim, h, slot));
 	return slot->sealed ? at : min(at, ored_term_seal_at(&slot->term));
 }
@@ -462,6 +465,7 @@ void sim_host_post(struct sim *sim, struct sim_host *h)
 	h->posted++;
 	slot->state = SIM_POSTED;
 	slot->posted_at = sim->now;
+	slot->ask_at = sim->now + QUESTION_GAP;
 	ored_bound_limits(&h->bound, slot->map.bytes, sim->conf.deadline, sim->conf.wait, &limits);
 	limits.grace = ored_term_grace(&limits, repair_time(sim, h));
 	ored_term_begin(&slot->term, &limits, sim->now);
@@ -657,15 +661,29 @@ static void send_ack(struct sim *sim, struct sim_host *h, u32 peer, const struct
 static void refuse(struct sim *sim, struct sim_host *h, const struct sim_packet *p)
 {
 	struct sim_link *l = &h->link[p->src];
+	struct sim_packet *answer;
 
 	sim->stats.refused += p->kind == SIM_DATA;
 	if (sim->now < l->answer_at)
 		return;
 	l->answer_at = sim->now + ANSWER_GAP;
-	if (p->op >= h->left)
+	if (p->op >= h->left) {
 		send_ack(sim, h, p->src, p, NULL, false);
-	else
-		mark(sim, h, p->src);
+		return;
+	}
+	answer = sim_packet(sim, h, p->src, SIM_MARK);
+	answer->op = p->op;
+	answer->gone = true;
+	sim_send(sim, h, answer);
+}
+
+/* A peer serves nothing more of an op: nor can it become whole. */
+static void on_mark(struct sim *sim, struct sim_host *h, const struct sim_packet *p)
+{
+	struct sim_slot *slot = slot_of(sim, h, p->op);
+
+	if (p->gone && slot && slot->state == SIM_POSTED && slot->reliable)
+		end(sim, h, slot, ORED_LIMIT_BEHIND);
 }
 
 /* Places a chunk that has not come before, if the op still takes it. */
@@ -798,6 +816,7 @@ void sim_host_packet(struct sim *sim, struct sim_host *h, const struct sim_packe
 		on_poll(sim, h, p);
 		break;
 	case SIM_MARK:
+		on_mark(sim, h, p);
 		break;
 	}
 	sim_host_pump(sim, h);
@@ -826,13 +845,38 @@ static void poll_peer(struct sim *sim, struct sim_host *h, u32 peer)
 	}
 }
 
+/*
+ * Peers that have left a reliable op, and owe us something of it: do they have
+ * it still?
+ */
+static void ask(struct sim *sim, struct sim_host *h, struct sim_slot *slot)
+{
+	u32 r;
+
+	slot->ask_at = sim->now + QUESTION_GAP;
+	for (r = 0; r < sim->conf.nranks; r++) {
+		struct sim_packet *p;
+
+		if (!(slot->need & bit(r)) || h->link[r].standing.left <= slot->op)
+			continue;
+		p = sim_packet(sim, h, r, SIM_POLL);
+		p->op = slot->op;
+		sim_send(sim, h, p);
+	}
+}
+
 void sim_host_timer(struct sim *sim, struct sim_host *h)
 {
 	u32 i;
 
 	h->timer_at = SIM_NEVER;
-	for (i = 0; i < sim->nslots; i++)
-		judge(sim, h, &h->slot[i]);
+	for (i = 0; i < sim->nslots; i++) {
+		struct sim_slot *slot = &h->slot[i];
+
+		judge(sim, h, slot);
+		if (slot->state == SIM_POSTED && slot->reliable && slot->ask_at <= sim->now)
+			ask(sim, h, slot);
+	}
 	for (i = 0; i < sim->conf.nranks; i++)
 		if (i != h->rank && h->link[i].pto_at <= sim->now)
 			poll_peer(sim, h, i);
@@ -845,7 +889,7 @@ void sim_host_timer(struct sim *sim, struct sim_host *h)
 static void learn_beforehand(struct sim *sim, struct sim_host *h)
 {
 	struct ored_bound_conf conf = sim->conf.bound;
-	u64 quiet = sim_quiet(&sim->conf);
+	u64 quiet = sim_quiet(&sim->conf) * sim->conf.depth;
 	u32 i;
 
 	if (sim->conf.no_learning) {

@@ -16,7 +16,7 @@ enum sim_kind { SIM_DATA, SIM_ACK, SIM_POLL, SIM_MARK };
 struct sim_packet {
 	struct sim_packet *free;	/* the next one that isn't used */
 	u8	kind, stage, src, dst;
-	bool	request, resent, duplicate, tail, cross_first;
+	bool	request, resent, duplicate, tail, gone;
 	u32	size;			/* bytes on the wire */
 	u32	chunk, clock, base, nbits;
 	u64	op, posted, left;
@@ -63,7 +63,7 @@ struct sim_slot {
 	bool	reliable, sealed;
 	struct ored_map map;
 	struct ored_term term;
-	u64	posted_at, seal_last, need;
+	u64	posted_at, seal_last, need, ask_at;
 	u64	*in;			/* by chunk of the own shard: contributors */
 	bool	*reduced;
 	u32	*order;
