@@ -32,8 +32,10 @@
  * @posted: ops that it has posted, as far as that is believed
  * @left: ops that it has left; not more than @posted
  * @heard: when it was last heard, ns; 0: never
- * @credit: how much progress is believed yet, as ns that it would take,
+ * @credit: how much progress is believed yet, as ns,
  * @since: as of when
+ * @doubt: for how long it has said more than is believed, ns
+ * @doubted: it did when it was last heard
  * @missed: ops in a row that have ended here before it had posted them
  * @gone: it takes part in nothing any more, and has said so
  */
@@ -43,6 +45,8 @@ struct ored_standing {
 	u64	heard;
 	u64	credit;
 	u64	since;
+	u64	doubt;
+	bool	doubted;
 	u32	missed;
 	bool	gone;
 };

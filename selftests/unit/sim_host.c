@@ -780,7 +780,7 @@ static void hear(struct sim *sim, struct sim_host *h, const struct sim_packet *p
 	u32 i, news;
 
 	news = ored_standing_heard(&l->standing, p->posted, p->left, h->posted,
-				   sim->now, h->fastest);
+				   sim->now, h->fastest / sim->conf.depth);
 	l->incast = p->incast;
 	l->tc = ored_early_unpack(p->tc);
 	l->tc_op = p->tc_op;

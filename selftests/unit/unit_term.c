@@ -201,7 +201,7 @@ TEST(standing__window)
 		u32 slots = 0;
 		struct ored_standing s = fresh();
 
-		ored_standing_heard(&s, 20, 20, 0, MS, 0);
+		ored_standing_heard(&s, 20, 20, 20, MS, 0);
 		for (op = 0; op < 60; op++) {
 			slots += ored_standing_window(20, op, depth);
 			CHECK(!ored_standing_accepts(&s, op, depth) ||
@@ -220,41 +220,73 @@ TEST(standing__window)
 TEST(standing__lies)
 {
 	struct ored_standing s = fresh();
-	u64 fastest = 10 * MS, now = MS, at = 100;
+	u64 fastest = 10 * MS, now = MS;
 	u32 i;
 
 	s.posted = 100;
+	s.left = 100;
 	for (i = 0; i < 1000; i++)
-		ored_standing_heard(&s, 1ULL << 40, 1ULL << 40, 0, ++now, fastest);
-	CHECK_EQ(s.posted, 132);
-	CHECK_EQ(s.left, 132);
-	/* From then on twice as quick as can be */
-	for (i = 0; i < 1000; i++) {
+		ored_standing_heard(&s, 1ULL << 40, 1ULL << 40, 100, ++now, fastest);
+	CHECK(s.posted >= 100 + 16 && s.posted <= 100 + 34, "%" PRIu64, s.posted);
+	CHECK(s.left <= s.posted);
+	/* From then on not much quicker than can be, as long as it is new. */
+	for (i = 0; i < 500; i++) {
 		now += MS;
-		ored_standing_heard(&s, 1ULL << 40, 1ULL << 40, 0, now, fastest);
+		ored_standing_heard(&s, 1ULL << 40, 1ULL << 40, 100, now, fastest);
 	}
-	CHECK(s.posted >= 132 + 199 && s.posted <= 132 + 201, "%" PRIu64, s.posted);
-	/* Who is honest is believed at once: as quick as can be, */
+	CHECK(s.posted <= 134 + 500 * 4 / 10 + 1, "%" PRIu64, s.posted);
+	/* A single one, when all is well */
 	s = fresh();
-	s.posted = at;
+	for (i = 0; i < 1000; i++) {
+		now += fastest;
+		ored_standing_heard(&s, i + 1, i, i + 1, now, fastest);
+		CHECK_EQ(s.posted, i + 1);
+	}
+	ored_standing_heard(&s, 1ULL << 40, 1ULL << 40, i, now + MS, fastest);
+	CHECK(s.posted <= i + 34, "%" PRIu64, s.posted - i);
+}
+
+/* Honest peers are believed: those who are ahead, and however wrong the speed is. */
+TEST(standing__truth)
+{
+	u64 fastest = 10 * MS, now = MS, at = 0;
+	struct ored_standing s = fresh();
+	u32 i;
+
+	/* As quick as can be, and we stand still */
 	for (i = 0; i < 1000; i++) {
 		now += fastest;
 		at++;
 		ored_standing_heard(&s, at, at - 1, 0, now, fastest);
 		CHECK_EQ(s.posted, at);
 	}
-	/* and after a silence, in which it may have done as much. */
+	/* After a silence, in which it may have done as much */
 	now += 5000 * MS;
 	at += 500;
 	ored_standing_heard(&s, at, at - 1, 0, now, fastest);
 	CHECK_EQ(s.posted, at);
-	/* An hour of packets saves up nothing. */
-	for (i = 0; i < 3600; i++) {
-		now += 1000 * MS;
+	/* Together, a thousand times quicker than ever thought */
+	s = fresh();
+	for (i = 0; i < 1000; i++) {
+		now += MS / 100;
+		ored_standing_heard(&s, i + 1, i, i, now, fastest);
+		CHECK_EQ(s.posted, i + 1);
+		CHECK_EQ(s.left, i);
+	}
+	/* Ahead, and ten times quicker than thought: in the end */
+	s = fresh();
+	at = 0;
+	for (i = 0; i < 20000; i++) {
+		now += MS / 4;
+		at++;
 		ored_standing_heard(&s, at, at - 1, 0, now, fastest);
 	}
-	ored_standing_heard(&s, at + 100000, at, 0, now + 1, fastest);
-	CHECK(s.posted <= at + 32 + 200, "%" PRIu64, s.posted - at);
+	for (i = 0; i < 20000; i++) {
+		now += MS;
+		at += i % 4 == 0;
+		ored_standing_heard(&s, at, at - 1, 0, now, fastest);
+	}
+	CHECK_EQ(s.posted, at);
 }
 
 TAP_MAIN
