@@ -54,7 +54,7 @@ struct sim_conf {
 	u64	cross_burst;	/* mean burst, Pareto, at 90 % of the rate */
 	u64	gap;		/* from a result to the next post */
 	u64	gap_jitter;	/* and up to this more */
-	bool	obedient;	/* no gap after an op that had been left behind */
+	bool	obedient;	/* no gap after an op that is two or more behind */
 	u64	skew;		/* first posts are apart by up to this */
 	u64	deadline;	/* of every op; 0: by policy */
 	u64	wait;		/* W; ORED_WAIT_POLICY: by policy */

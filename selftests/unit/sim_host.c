@@ -344,7 +344,8 @@ static void end(struct sim *sim, struct sim_host *h, struct sim_slot *slot, u8 l
 		.frozen = h->thawed_at > slot->posted_at,
 		.contributors = 1,
 	};
-	u64 all = 0;
+	bool dead = limit == ORED_LIMIT_BEHIND && slot->term.overtaken <= sim->now;
+	u64 all = 0, gap;
 	u32 r;
 
 	if (!slot->sealed)
@@ -365,8 +366,8 @@ static void end(struct sim *sim, struct sim_host *h, struct sim_slot *slot, u8 l
 	slide(sim, h);
 	if (sim->conf.depth == 1 || h->blocked) {
 		h->blocked = false;
-		sim_push(sim, sim->now + (limit == ORED_LIMIT_BEHIND && sim->conf.obedient ?
-					  0 : next_gap(sim, h)), SIM_POST, h->rank, NULL);
+		gap = dead && sim->conf.obedient ? 0 : next_gap(sim, h);
+		sim_push(sim, sim->now + gap, SIM_POST, h->rank, NULL);
 	}
 	sim->done(sim, h->rank, &result);
 }
