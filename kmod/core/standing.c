@@ -7,7 +7,7 @@
 #define STEP_MAX	5000000	/* within these */
 #define DOUBT_NS	1000000000U	/* of this much doubt, time counts once more, */
 #define DOUBT_MOST	1000		/* so often at most */
-#define CREDIT_MAX	(1ULL << 50)	/* ns in one go, 13 days: keeps products in 64 bits */
+#define CREDIT_MAX	1000000000000000ULL	/* ns in one go: keeps products in 64 bits */
 
 /**
  * ored_standing_init() - nothing has been heard

@@ -32,7 +32,7 @@ bool sim_chance(struct sim *sim, u32 ppm)
 
 static u64 random_ns(struct sim *sim, u64 most)
 {
-	return most ? (u64)(((unsigned __int128)random64(sim) * most) >> 64) : 0;
+	return most ? random64(sim) % most : 0;
 }
 
 /* Above 0, up to 1 */

@@ -221,31 +221,27 @@ static struct sim_conf fixed(u32 nranks)
 
 TEST(converge__2_ranks)
 {
-	check_starts(fixed(2), "quiet", 8, 10);
+	check_starts(fixed(2), "quiet", 6, 10);
 }
 
 TEST(converge__3_ranks)
 {
-	check_starts(fixed(3), "quiet", 8, 10);
+	check_starts(fixed(3), "quiet", 6, 10);
 }
 
 TEST(converge__8_ranks)
 {
-	check_starts(fixed(8), "quiet", 6, 10);
+	check_starts(fixed(8), "quiet", 4, 10);
 }
 
 TEST(converge__16_ranks)
 {
-	struct sim_conf conf = fixed(16);
-
-	check_starts(conf, "quiet", 2, 10);
+	check_starts(fixed(16), "quiet", 1, 10);
 }
 
 TEST(converge__32_ranks)
 {
-	struct sim_conf conf = fixed(32);
-
-	check_starts(conf, "quiet", 1, 10);
+	check_starts(fixed(32), "quiet", 1, 10);
 }
 
 TEST(converge__several_in_flight)
@@ -256,7 +252,7 @@ TEST(converge__several_in_flight)
 		struct sim_conf conf = fixed(8);
 
 		conf.depth = depth;
-		check_starts(conf, depth == 2 ? "depth 2" : "depth 4", 4, 20);
+		check_starts(conf, depth == 2 ? "depth 2" : "depth 4", 2, 20);
 	}
 }
 
@@ -265,12 +261,12 @@ TEST(converge__reliable_in_between)
 	struct sim_conf conf = fixed(8);
 
 	conf.reliable_every = 5;
-	check_starts(conf, "every 5th reliable", 4, 20);
+	check_starts(conf, "every 5th reliable", 2, 20);
 	conf.depth = 3;
-	check_starts(conf, "same, depth 3", 3, 20);
+	check_starts(conf, "same, depth 3", 2, 20);
 	conf.depth = 1;
 	conf.loss = 10000;
-	check_starts(conf, "same, 1 % lost", 3, 20);
+	check_starts(conf, "same, 1 % lost", 2, 20);
 }
 
 TEST(converge__reordering)
@@ -279,9 +275,9 @@ TEST(converge__reordering)
 
 	conf.reorder = 100000;
 	conf.reorder_ns = sim_quiet(&conf) / 20;
-	check_starts(conf, "10 % reordered", 3, 20);
+	check_starts(conf, "10 % reordered", 2, 20);
 	conf.loss = 10000;
-	check_starts(conf, "same, 1 % lost", 3, 30);
+	check_starts(conf, "same, 1 % lost", 1, 30);
 }
 
 TEST(converge__bursty_loss)
@@ -292,7 +288,7 @@ TEST(converge__bursty_loss)
 	conf.burst_begin = 2000;
 	conf.burst_end = 200000;
 	conf.burst_loss = 500000;
-	check_starts(conf, "Gilbert-Elliott, D 2.5", 3, 30);
+	check_starts(conf, "Gilbert-Elliott, D 2.5", 2, 30);
 }
 
 /* The caller computes longer than an op takes, but not for ops that are past. */

@@ -152,6 +152,13 @@ TEST(incast__quiet)
 	}
 }
 
+static void show(const struct sim_conf *conf, const struct cost *cost, const char *name)
+{
+	printf("# N = %2u, port %2u KB, train %u, %-8s drops %5.2f %%, %.2f Tq, loss %.3f %%\n",
+	       conf->nranks, conf->port / 1024, conf->train, name, cost->drops, cost->time,
+	       cost->loss);
+}
+
 /* Where ports are shallow and posts apart, the default is not the worst. */
 TEST(incast__costs)
 {
@@ -174,9 +181,7 @@ TEST(incast__costs)
 					conf.train = train;
 					cost[which] = run(conf, full ? 60 : 20);
 					worst = worst > cost[which].loss ? worst : cost[which].loss;
-					printf("# N = %2u, port %2u KB, train %u, %-8s drops %5.2f %%, %.2f Tq, loss %.3f %%\n",
-					       n, port / 1024, train, setting[which].name,
-					       cost[which].drops, cost[which].time, cost[which].loss);
+					show(&conf, &cost[which], setting[which].name);
 				}
 				CHECK(cost[2].loss <= worst);
 				CHECK(train > 1 || cost[2].loss < 0.5, "%.3f %%", cost[2].loss);
