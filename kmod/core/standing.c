@@ -90,7 +90,7 @@ u32 ored_standing_heard(struct ored_standing *s, u64 posted, u64 left, u64 own_p
 	}
 	s->credit -= (had - ops) * step;
 	s->doubted = posted > s->posted || left > s->left;
-	if (s->missed && s->posted >= own_posted) {
+	if (s->missed && s->posted + 1 >= own_posted) {
 		if (s->missed >= ORED_MISSES)
 			news |= ORED_NEWS_COUNTS;
 		WRITE_ONCE(s->missed, 0);

@@ -9,7 +9,9 @@
  * A peer that had not posted two ops in a row when they ended here doesn't
  * count: nobody waits for it. Packets alone don't help it, since the kernel of
  * a process that is stopped still answers. It counts again from the next post
- * on, once it has posted the newest op of ours or a later one.
+ * on, once it has posted the op before our newest, or a later one: a rank that
+ * stays one op behind would never come closer if nobody waited for it, since
+ * the past op is served to it whole.
  *
  * Both ends keep the slots of a window of ops: one past (what has just been
  * left, for peers that need its data still), depth that are in flight and, since

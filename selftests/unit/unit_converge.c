@@ -221,27 +221,27 @@ static struct sim_conf fixed(u32 nranks)
 
 TEST(converge__2_ranks)
 {
-	check_starts(fixed(2), "quiet", 6, 10);
+	check_starts(fixed(2), "quiet", 6, 7);
 }
 
 TEST(converge__3_ranks)
 {
-	check_starts(fixed(3), "quiet", 6, 10);
+	check_starts(fixed(3), "quiet", 6, 7);
 }
 
 TEST(converge__8_ranks)
 {
-	check_starts(fixed(8), "quiet", 4, 10);
+	check_starts(fixed(8), "quiet", 4, 7);
 }
 
 TEST(converge__16_ranks)
 {
-	check_starts(fixed(16), "quiet", 1, 10);
+	check_starts(fixed(16), "quiet", 1, 7);
 }
 
 TEST(converge__32_ranks)
 {
-	check_starts(fixed(32), "quiet", 1, 10);
+	check_starts(fixed(32), "quiet", 1, 7);
 }
 
 TEST(converge__several_in_flight)
