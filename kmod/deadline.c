@@ -60,8 +60,8 @@ int ored_deadline_init(struct ored_member *m, char *why)
 	worker = kthread_create_worker(0, "ored/%u.%u", m->conf.group, m->rank);
 	if (IS_ERR(worker))
 		return ored_refuse(why, -PTR_ERR(worker),
-				   "the group's kernel thread can't be made (error %ld)",
-				   -PTR_ERR(worker));
+				   "the group's kernel thread can't be made: %s",
+				   PTR_ERR(worker) == -ENOMEM ? "no memory" : "interrupted");
 	sched_set_fifo(worker->task);
 	m->worker = worker;
 	return 0;
