@@ -15,6 +15,7 @@ int main(void)
 	SIZE(ored_result);
 	SIZE(ored_group);
 	SIZE(ored_peer_state);
+	SIZE(ored_policy);
 	NUMBER(SOL_ORED);
 	NUMBER(ORED_FAMILY_DEFAULT);
 	NUMBER(ORED_MAX_RANKS);
@@ -32,5 +33,8 @@ int main(void)
 	NUMBER(ORED_GROUP);
 	NUMBER(ORED_PEERS);
 	NUMBER(ORED_STATS);
+	NUMBER(ORED_POLICY);
+	NUMBER(ORED_PEER_STALLED);
+	NUMBER(ORED_RESULT_RESYNC);
 	return 0;
 }

@@ -169,11 +169,27 @@ def test_not_built():
             err = refused(errno.EOPNOTSUPP, "", group.allreduce, a)
             assert err.strerror, dtype
         a = numpy.ones(4, numpy.float32)
-        for options in ({"op": "min"}, {"op": "max"}, {"mode": "bounded"}):
+        for options in ({"op": "min"}, {"op": "max"}):
             refused(errno.EOPNOTSUPP, "", group.allreduce, a, **options)
         assert group.state().posted == 0
         assert group.allreduce(a, mode="reliable").ok
     whole(ranks(1, work))
+
+
+def test_bounded():
+    """Of ops in their bound the result says the bound, and a policy sets it."""
+    def work(group):
+        a = numpy.ones(4, numpy.float32)
+        group.set_policy(bound_us=500_000, wait_ppm=100_000)
+        assert group.policy()["bound_us"] == 500_000
+        assert group.policy()["warmup"] == 20, "not the default"
+        result = group.allreduce(a)
+        assert result.ok and (a == 2).all(), result
+        assert result.bound == 0.55 and not result.resync, result
+        result = group.allreduce(a, mode="reliable")
+        assert result.ok and result.bound == 0, result
+        refused(errno.EINVAL, "warmup", group.set_policy, warmup=1)
+    whole(ranks(2, work))
 
 
 def test_mismatch():

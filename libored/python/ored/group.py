@@ -141,6 +141,26 @@ class Group:
             error.fail(self._sock, ctypes.get_errno())
         return state.parse_result(bytes(data[:length.value]))
 
+    def policy(self) -> Dict[str, int]:
+        """struct ored_policy by field, with all defaults filled in."""
+        data = self._get(abi.POLICY, abi.POLICY_STRUCT.size)
+        return dict(zip(abi.POLICY_FIELDS, abi.POLICY_STRUCT.unpack(data)))
+
+    def set_policy(self, **fields: int) -> None:
+        """Changes some fields of it, from the next op on; 0: the default."""
+        unknown = set(fields) - set(abi.POLICY_FIELDS)
+        if unknown:
+            raise TypeError(f"a policy has no {', '.join(sorted(unknown))}")
+        policy = {**self.policy(), **fields}
+        try:
+            data = abi.POLICY_STRUCT.pack(*policy.values())
+        except struct.error as err:
+            raise ValueError(f"a number is out of range: {err}") from None
+        try:
+            self._sock.setsockopt(abi.SOL_ORED, abi.POLICY, data)
+        except OSError as err:
+            error.fail(self._sock, err.errno)
+
     @property
     def bucket_max(self) -> int:
         """Bytes of the largest op."""

@@ -35,6 +35,7 @@ class Result:
     scatter: Stage      # first stage
     gather: Stage       # second stage
     behind: int         # ops skipped because the group had gone on
+    resync: bool        # a result was missed: run a reliable op
     duplicates: int     # packets that came twice
     resent: int         # packets that this rank sent again
     error: int          # errno of a failed op, or 0
@@ -113,14 +114,15 @@ def parse_result(data: bytes) -> Result:
     f = _unpack(abi.RESULT_STRUCT, data)
     n = 11 + abi.RANK_WORDS
     contributed, missing = f[11:n], f[n:n + abi.RANK_WORDS]
-    (error, limit, verdict, _, _, _, _, bound, behind, field, rank0, rank1,
-     value0, value1, duplicates, resent) = f[n + abi.RANK_WORDS:]
+    (error, limit, verdict, _, _, _, _, flags, bound, behind, field, rank0,
+     rank1, value0, value1, duplicates, resent) = f[n + abi.RANK_WORDS:]
     return Result(
         op=f[0], ops=1, bytes=f[2], elapsed=f[1] / 1e9,
         limit=_name(abi.LIMITS, limit), verdict=_name(abi.VERDICTS, verdict),
         bound=bound / 1e6, contributed=_ranks(contributed),
         missing=_ranks(missing), scatter=Stage(*f[3:7]),
-        gather=Stage(*f[7:11]), behind=behind, duplicates=duplicates,
+        gather=Stage(*f[7:11]), behind=behind,
+        resync=bool(flags & abi.RESULT_RESYNC), duplicates=duplicates,
         resent=resent, error=error,
         differ=(rank0, rank1) if field else (),
         values=(value0, value1) if field else ())
@@ -158,7 +160,7 @@ def merge_results(results: Sequence[Result], elapsed: float) -> Result:
         missing=tuple(sorted(missing)),
         scatter=_sum_stages(r.scatter for r in results),
         gather=_sum_stages(r.gather for r in results),
-        behind=sum(r.behind for r in results),
+        behind=sum(r.behind for r in results), resync=results[-1].resync,
         duplicates=sum(r.duplicates for r in results),
         resent=sum(r.resent for r in results), error=0)
 
