@@ -157,9 +157,14 @@ def test_long_op():
 OPS = (
     ("kind", errno.EINVAL, {"kind": 5}), ("kind 255", errno.EINVAL, {"kind": 255}),
     ("dtype", errno.EINVAL, {"dtype": 6}), ("reduction", errno.EINVAL, {"reduction": 4}),
-    ("mode", errno.EINVAL, {"mode": 3}), ("flags", errno.EINVAL, {"flags": 16}),
+    ("mode", errno.EINVAL, {"mode": 3}), ("flags", errno.EINVAL, {"flags": 32}),
     ("root", errno.EINVAL, {"root": 1}), ("slot", errno.EINVAL, {"slot": 1}),
     ("length", errno.EINVAL, {"length": 8}),
+    ("deadline of a reliable op", errno.EINVAL,
+     {"mode": abi.MODE_RELIABLE, "deadline_us": 1}),
+    ("deadline (wait_us) of a reliable op", errno.EINVAL,
+     {"mode": abi.MODE_RELIABLE, "wait_us": 1}),
+    ("wait_us and none", errno.EINVAL, {"wait_us": 1, "flags": abi.OP_NO_WAIT}),
     ("reserved", errno.EINVAL, {"reserved": (abi.c_uint64 * 2)(0, 1)}),
 )
 

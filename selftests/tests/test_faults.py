@@ -6,6 +6,7 @@
 Each call fails with ENOMEM and a sentence, at once, and leaves nothing behind:
 the next one works. Packets that can't be had are sent again.
 """
+import contextlib
 import ctypes
 import errno
 import os
@@ -324,9 +325,10 @@ def test_namespace_begins():
 
 def workers():
     """Folders in /proc of the kernel's workers."""
-    for name in os.listdir("/proc"):
-        if name.isdigit() and fail.read(f"/proc/{name}/comm").startswith("kworker/u"):
-            yield f"/proc/{name}"
+    for name in filter(str.isdigit, os.listdir("/proc")):
+        with contextlib.suppress(FileNotFoundError, ProcessLookupError):	# it ends
+            if fail.read(f"/proc/{name}/comm").startswith("kworker/u"):
+                yield f"/proc/{name}"
 
 
 def namespaces():

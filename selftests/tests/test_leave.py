@@ -10,7 +10,8 @@ import time
 
 from lib import abi, tap
 from lib.netns import Network, shared
-from lib.sockets import Ranks, Socket, finish_join, join_value, peer, refused, start_join
+from lib.sockets import (Ranks, Socket, finish_join, join_value, peer, refused,
+                         reliable, start_join)
 from lib.sums import contribution, difference, expected
 
 COUNT = 20000
@@ -24,6 +25,7 @@ def rank_in_child(net, rank, ops, then, **fields):
             sock = Socket(net.hosts[rank])
             sock.join(join_value([peer(h.address) for h in net.hosts],
                                  rank=rank, **fields))
+            sock.set(abi.OP, reliable())
             for op in range(ops):
                 sock.send(contribution(rank, COUNT, op))
                 wrong = difference(sock.take(COUNT * 4),
@@ -45,6 +47,7 @@ def others(net, but, **fields):
             sockets[rank] = Socket(host)
             start_join(sockets[rank], join_value([peer(h.address) for h in net.hosts],
                                                  rank=rank, **fields))
+            sockets[rank].set(abi.OP, reliable())
     return sockets
 
 

@@ -7,7 +7,7 @@ import errno
 
 from lib import abi, tap
 from lib.netns import Network, shared
-from lib.sockets import Ranks, refused
+from lib.sockets import Ranks, refused, reliable
 from lib.sums import contribution
 
 
@@ -29,7 +29,7 @@ def run(nranks, odd, field, values, send, depth=1):
             assert result.value[list(result.rank).index(odd)] == values[1]
             assert len(set(result.rank)) == 2
         for sock in group:
-            sock.set(abi.OP, bytes(abi.Op()))
+            sock.set(abi.OP, reliable())
         group.ops = 1
         group.allreduce(10000)
         group.allreduce(1)
@@ -54,7 +54,7 @@ def test_one_element_against_two(nranks, odd):
 def test_reduction(nranks, odd):
     def send(sock, is_odd):
         if is_odd:
-            sock.set(abi.OP, bytes(abi.Op(reduction=abi.MEAN)))
+            sock.set(abi.OP, reliable(reduction=abi.MEAN))
         sock.send(contribution(0, 8000))
     run(nranks, odd, abi.FIELD_REDUCTION, (abi.SUM, abi.MEAN), send)
 
@@ -64,7 +64,7 @@ def test_reduction_of_one_element(nranks, odd):
     """Only rank 0, the owner of the one chunk, is sent contributions."""
     def send(sock, is_odd):
         if is_odd:
-            sock.set(abi.OP, bytes(abi.Op(reduction=abi.MEAN)))
+            sock.set(abi.OP, reliable(reduction=abi.MEAN))
         sock.send(contribution(0, 1))
     run(nranks, odd, abi.FIELD_REDUCTION, (abi.SUM, abi.MEAN), send)
 

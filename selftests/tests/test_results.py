@@ -9,7 +9,7 @@ import time
 
 from lib import abi, tap
 from lib.netns import Network, shared
-from lib.sockets import Ranks, refused
+from lib.sockets import Ranks, refused, reliable
 from lib.sums import contribution, difference, expected
 
 COUNT = 3000
@@ -31,7 +31,7 @@ def check_complete(result, op, count, nranks, reduction=abi.SUM):
     assert result.reduction == reduction
     assert result.mode == abi.MODE_RELIABLE
     assert (result.bound_us, result.behind, result.field) == (0, 0, abi.FIELD_NONE)
-    assert result.reserved0 == 0 and not any(result.reserved)
+    assert result.flags == 0 and not any(result.reserved)
     assert list(result.rank) == [0, 0] and list(result.value) == [0, 0]
 
 
@@ -162,7 +162,7 @@ def test_peeked_ancillary():
 
 def test_op_of_one_send():
     """ORED_OP beside a bucket replaces the socket's op for that one."""
-    mean = [(abi.SOL_ORED, abi.OP, bytes(abi.Op(reduction=abi.MEAN)))]
+    mean = [(abi.SOL_ORED, abi.OP, reliable(reduction=abi.MEAN))]
     with shared(3) as net, Ranks(net.hosts, depth=3) as group:
         for rank, sock in enumerate(group):
             sock.send(contribution(rank, COUNT, 0))
@@ -179,10 +179,9 @@ def test_op_of_one_send():
 def test_op_as_a_whole():
     """It replaces all of the socket's op, not only what isn't zero."""
     with shared(2) as net, Ranks(net.hosts) as group:
-        plain = [(abi.SOL_ORED, abi.OP, bytes(abi.Op()))]
+        plain = [(abi.SOL_ORED, abi.OP, reliable())]
         for rank, sock in enumerate(group):
-            sock.set(abi.OP, bytes(abi.Op(reduction=abi.MEAN,
-                                          mode=abi.MODE_RELIABLE)))
+            sock.set(abi.OP, reliable(reduction=abi.MEAN))
             sock.sendmsg([contribution(rank, COUNT)], plain)
         group.check(COUNT, 0)
         group.ops = 1
@@ -190,12 +189,26 @@ def test_op_as_a_whole():
 
 
 def test_modes():
-    """The group's own mode and the reliable one are the same for now."""
-    with shared(2) as net, Ranks(net.hosts) as group:
-        group[0].set(abi.OP, bytes(abi.Op(mode=abi.MODE_RELIABLE)))
+    """One that names none is bounded, unless the rank's policy says otherwise;
+    ranks that end up in different modes disagree."""
+    with shared(2) as net, Ranks(net.hosts, mode=abi.MODE_DEFAULT) as group:
         group.allreduce(COUNT)
         for sock in group:
-            check_complete(sock.result(0), 0, COUNT, 2)
+            result = sock.result(0)
+            assert result.mode == abi.MODE_BOUNDED and result.bound_us > 0
+            assert result.verdict == abi.VERDICT_OK
+            sock.set(abi.POLICY, bytes(abi.Policy(mode=abi.MODE_RELIABLE)))
+        group.allreduce(COUNT)
+        for sock in group:
+            check_complete(sock.result(1), 1, COUNT, 2)
+        group[0].set(abi.OP, bytes(abi.Op(mode=abi.MODE_BOUNDED)))
+        group.post(COUNT)
+        for sock in group:
+            with refused(errno.EPROTO, sock, "mode"):
+                sock.take(COUNT * 4)
+            result = sock.result(2)
+            assert result.field == abi.FIELD_MODE
+            assert sorted(result.value) == [abi.MODE_BOUNDED, abi.MODE_RELIABLE]
 
 
 def test_elapsed():

@@ -7,16 +7,18 @@ The processor's own additions say what is right; a NaN is the canonical one
 whatever NaN went in.
 """
 import itertools
+import math
 import random
 import struct
 from array import array
 
 from lib import abi, tap
 from lib.netns import shared
-from lib.sockets import Ranks
+from lib.sockets import Ranks, reliable
 from lib.sums import difference
 
 QUIET_NAN = 0x7fc00000
+LARGEST = struct.unpack("<f", b"\xff\xff\x7f\x7f")[0]
 SPECIALS = (
     0x00000000, 0x80000000,			# +0, -0
     0x3f800000, 0xbf800000,			# 1, -1
@@ -41,16 +43,32 @@ def canonical(value):
     return struct.unpack("<I", array("f", [value]).tobytes())[0]
 
 
-def sum_of(columns, mean):
+def sum_of(floats):
+    total = floats[0]
+    for x in floats[1:]:
+        total = array("f", [total + x])[0]
+    return total
+
+
+def mean_of(floats):
+    """Its partial sums have an f32's digits, but leave its range: the division
+    brings them back."""
+    total = floats[0]
+    for x in floats[1:]:
+        total += x
+        if math.isfinite(total):
+            part, power = math.frexp(total)
+            total = math.ldexp(round(math.ldexp(part, 24)), power - 24) or total
+    mean = total / len(floats)
+    return max(-LARGEST, min(LARGEST, mean)) if math.isfinite(total) else total
+
+
+def reduced(columns, mean):
     """Expected bits of each element, in rank order."""
     result = []
     for column in zip(*columns):
-        total = struct.unpack("<f", bits(column[:1]))[0]
-        for x in column[1:]:
-            total = array("f", [total + struct.unpack("<f", bits([x]))[0]])[0]
-        if mean:
-            total = array("f", [total / len(column)])[0]
-        result.append(canonical(total))
+        floats = struct.unpack(f"<{len(column)}f", bits(column))
+        result.append(canonical(mean_of(floats) if mean else sum_of(floats)))
     return bits(result)
 
 
@@ -59,9 +77,9 @@ def run(columns, mean=False):
     with shared(nranks) as net, Ranks(net.hosts) as ranks:
         for sock, column in zip(ranks, columns):
             if mean:
-                sock.set(abi.OP, bytes(abi.Op(reduction=abi.MEAN)))
+                sock.set(abi.OP, reliable(reduction=abi.MEAN))
             sock.send(bits(column))
-        want = sum_of(columns, mean)
+        want = reduced(columns, mean)
         for rank, sock in enumerate(ranks):
             wrong = difference(sock.take(len(want)), want)
             assert not wrong, f"rank {rank}: {wrong}"

@@ -6,7 +6,8 @@ import errno
 
 from lib import abi, tap
 from lib.netns import shared
-from lib.sockets import Ranks, Socket, finish_join, join_value, peer, refused, start_join
+from lib.sockets import (Ranks, Socket, finish_join, join_value, peer, refused,
+                         reliable, start_join)
 
 BUCKET = 1 << 16
 
@@ -27,7 +28,7 @@ def test_sum_and_mean(nranks):
         assert {s.group().payload for s in ranks} == {payload}
         for count in around_the_limits(nranks, payload):
             ranks.allreduce(count)
-        mean = bytes(abi.Op(reduction=abi.MEAN))
+        mean = reliable(reduction=abi.MEAN)
         for sock in ranks:
             sock.set(abi.OP, mean)
         for count in (1, payload // 4 + 1, BUCKET // 4):

@@ -158,6 +158,11 @@ def finish_join(sock, seconds=WAIT):
         raise OSError(error, sock.error())
 
 
+def reliable(**fields):
+    """An ORED_OP whose loss is repaired until nothing is missing."""
+    return bytes(abi.Op(mode=abi.MODE_RELIABLE, **fields))
+
+
 class Ranks(list):
     """Sockets of all ranks of a group, joined, in one process.
 
