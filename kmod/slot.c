@@ -166,12 +166,19 @@ static bool wanted(const struct ored_slot *slot)
 	return slot->bounded && slot->op + slot->m->conf.depth < slot->m->finished;
 }
 
+/* What was counted of the op whose result was taken last can still be asked for. */
+static bool may_be_asked(const struct ored_slot *slot)
+{
+	return slot->bounded && slot->op + 1 == slot->m->received &&
+	       rcu_access_pointer(slot->m->sk);
+}
+
 /**
  * ored_slot_try_release() - closes a slot that nobody needs any more
  * @slot: the slot; the membership's lock is held
  *
  * That is, its result has been taken and all peers have left its op, or the slot
- * is wanted for another.
+ * is wanted for another. The slots suffice for the next send() all the same.
  */
 void ored_slot_try_release(struct ored_slot *slot)
 {
@@ -179,7 +186,7 @@ void ored_slot_try_release(struct ored_slot *slot)
 	struct ored_link *l;
 
 	lockdep_assert_held(&m->lock);
-	if (slot->state != ORED_SLOT_FINISHED || !slot->delivered)
+	if (slot->state != ORED_SLOT_FINISHED || !slot->delivered || may_be_asked(slot))
 		return;
 	if (wanted(slot)) {
 		write_off(slot);
