@@ -6,6 +6,9 @@
  * shorter), and the chunks into one contiguous shard per rank, so that no
  * packet spans two owners. Shards differ by one chunk at the most; of a small
  * bucket some are empty.
+ *
+ * In each stage everybody has something for everybody. A stage has a round for
+ * each peer, in which nobody sends to, or hears from, two.
  */
 #ifndef ORED_CORE_TAR_H
 #define ORED_CORE_TAR_H
@@ -111,6 +114,12 @@ void ored_tar2d_turn(const struct ored_tar2d *t, u32 rank, u32 round,
 static inline u32 ored_tar2d_rounds(const struct ored_tar2d *t)
 {
 	return 2 * (t->size - 1) + (t->groups - 1);
+}
+
+/* Whom @rank sends to in round @round of a stage, 1 to @nranks - 1 */
+static inline u32 ored_round_to(u32 rank, u32 round, u32 nranks)
+{
+	return (rank + round) % nranks;
 }
 
 #endif /* ORED_CORE_TAR_H */

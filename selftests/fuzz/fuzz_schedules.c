@@ -1,0 +1,202 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * How a bucket is cut and who sends what to whom. The input chooses bucket,
+ * payload and ranks, and is then a script of arrivals, in any order and more
+ * than once: every chunk has one owner, every rank gets every chunk, and
+ * nothing counts twice.
+ */
+
+#include "fuzz.h"
+#include "../../kmod/core/chunkmap.h"
+#include "../../kmod/core/tar.h"
+#include "../../kmod/core/wire.h"
+#include "../../uapi/linux/ored.h"
+
+#define WALK_MOST	4096U	/* chunks that are looked at one by one */
+#define MODEL_RANKS	12
+#define MODEL_CHUNKS	200
+#define TWICE		400	/* packets of the script that come at random */
+
+/* In one bucket each: shards and chunks lie end to end and leave nothing out. */
+static void check_cut(const struct ored_map *map)
+{
+	u64 bytes = 0, at = 0;
+	u32 rank, chunk, chunks = 0;
+
+	for (rank = 0; rank < map->nranks; rank++) {
+		MUST(ored_map_first(map, rank) == chunks);
+		MUST(ored_map_count(map, rank) <= ored_map_count(map, 0));
+		MUST(ored_map_count(map, rank) + 1 >= ored_map_count(map, 0));
+		chunks += ored_map_count(map, rank);
+		bytes += ored_map_shard_bytes(map, rank);
+	}
+	MUST(chunks == map->chunks && bytes == map->bytes);
+	/* A packet names a chunk by its place in the shard. */
+	MUST(map->nranks == 1 || ored_map_count(map, 0) - 1 < 1U << ORED_CHUNK_BITS);
+	for (chunk = 0; chunk < min(map->chunks, WALK_MOST); chunk++) {
+		MUST(ored_map_offset(map, chunk) == at);
+		MUST(ored_map_length(map, chunk) > 0);
+		MUST(ored_map_length(map, chunk) <= map->payload);
+		at += ored_map_length(map, chunk);
+	}
+	MUST(map->chunks > WALK_MOST || at == map->bytes);
+}
+
+/* In a round everybody sends to one and hears one; in all rounds, everybody. */
+static void check_rounds(u32 nranks)
+{
+	u8 *met = calloc(nranks, nranks);
+	u32 rank, round, to;
+
+	for (round = 1; round < nranks; round++) {
+		u8 *hears = calloc(nranks, 1);
+
+		for (rank = 0; rank < nranks; rank++) {
+			to = ored_round_to(rank, round, nranks);
+			MUST(to < nranks && to != rank);
+			MUST(to == (rank + round) % nranks);
+			MUST(!hears[to]++);
+			MUST(!met[rank * nranks + to]++);
+		}
+		free(hears);
+	}
+	free(met);
+}
+
+/* What one rank has heard of a stage from one other */
+struct heard {
+	struct ored_chunkmap map;
+	u32 fresh;
+};
+
+struct model {
+	struct ored_map cut;
+	struct heard *heard;	/* by receiver and sender */
+	u32 *contributions;	/* by chunk of the bucket */
+};
+
+static struct heard *heard_by(struct model *m, u32 to, u32 from)
+{
+	return &m->heard[to * m->cut.nranks + from];
+}
+
+/* In scatter a sender's chunks are the receiver's shard, in gather its own. */
+static u32 owner_of(u32 stage, u32 from, u32 to)
+{
+	return stage ? from : to;
+}
+
+static void begin_stage(struct model *m, u32 stage)
+{
+	u32 from, to, room = ored_map_count(&m->cut, 0);
+
+	for (to = 0; to < m->cut.nranks; to++) {
+		for (from = 0; from < m->cut.nranks; from++) {
+			struct heard *h = heard_by(m, to, from);
+
+			h->fresh = 0;
+			ored_chunkmap_reset(&h->map, room);
+			h->map.count = ored_map_count(&m->cut, owner_of(stage, from, to));
+		}
+	}
+}
+
+static void arrive(struct model *m, u32 stage, u32 from, u32 to, u32 chunk)
+{
+	struct heard *h = heard_by(m, to, from);
+	u32 whole = ored_map_first(&m->cut, owner_of(stage, from, to)) + chunk;
+
+	if (ored_chunkmap_claim(&h->map, chunk)) {
+		h->fresh++;
+		if (!stage)
+			m->contributions[whole]++;
+	}
+	ored_chunkmap_arrived(&h->map, chunk);
+	MUST(h->fresh <= h->map.count);
+	MUST(m->contributions[whole] < m->cut.nranks);
+}
+
+/* Arrivals as the script wants them, then what is left, round by round. */
+static void play_stage(struct model *m, u32 stage, struct fuzz_input *in)
+{
+	u32 n = m->cut.nranks, i, from, round, to, chunk, count;
+
+	for (i = 0; i < TWICE && in->left; i++) {
+		from = fuzz_u8(in) % n;
+		to = ored_round_to(from, 1 + fuzz_u8(in) % (n - 1), n);
+		count = heard_by(m, to, from)->map.count;
+		if (count)
+			arrive(m, stage, from, to, fuzz_u8(in) % count);
+	}
+	for (round = 1; round < n; round++) {
+		for (from = 0; from < n; from++) {
+			to = ored_round_to(from, round, n);
+			count = heard_by(m, to, from)->map.count;
+			for (chunk = 0; chunk < count; chunk++)
+				arrive(m, stage, from, to, chunk);
+		}
+	}
+}
+
+static void check_stage(struct model *m, u32 stage)
+{
+	u32 rank, from, chunk, got;
+
+	for (rank = 0; rank < m->cut.nranks; rank++) {
+		got = ored_map_count(&m->cut, rank);
+		for (from = 0; from < m->cut.nranks; from++) {
+			struct heard *h = heard_by(m, rank, from);
+
+			if (from == rank)
+				continue;
+			MUST(h->fresh == h->map.count);
+			MUST(ored_chunkmap_complete(&h->map));
+			got += h->fresh;
+		}
+		/* All of its shard from each, or the whole bucket once. */
+		MUST(got == (stage ? m->cut.chunks :
+			     m->cut.nranks * ored_map_count(&m->cut, rank)));
+	}
+	for (chunk = 0; chunk < m->cut.chunks; chunk++)
+		MUST(m->contributions[chunk] == m->cut.nranks - 1);
+}
+
+static void play(const struct ored_map *cut, struct fuzz_input *in)
+{
+	u32 pairs = cut->nranks * cut->nranks, stage, i, room = ored_map_count(cut, 0);
+	struct model m = { .cut = *cut };
+
+	m.heard = calloc(pairs, sizeof(*m.heard));
+	m.contributions = calloc(cut->chunks, sizeof(u32));
+	for (i = 0; i < pairs; i++) {
+		m.heard[i].map.room = room;
+		m.heard[i].map.bits = malloc(BITS_TO_LONGS(room) * sizeof(long));
+	}
+	for (stage = 0; stage < 2; stage++) {
+		begin_stage(&m, stage);
+		play_stage(&m, stage, in);
+		check_stage(&m, stage);
+	}
+	for (i = 0; i < pairs; i++)
+		free(m.heard[i].map.bits);
+	free(m.heard);
+	free(m.contributions);
+}
+
+int LLVMFuzzerTestOneInput(const u8 *data, size_t len)
+{
+	struct fuzz_input in = { data, len };
+	struct ored_map map;
+	u32 nranks = 1 + fuzz_u8(&in);
+	u32 payload = ORED_PAYLOAD_MIN + fuzz_u16(&in) % 8064 * ORED_PAYLOAD_ALIGN;
+	u32 bytes = 1 + fuzz_u32(&in) % ORED_MAX_BUCKET;
+
+	ored_map_init(&map, bytes, payload, nranks);
+	check_cut(&map);
+	check_rounds(nranks);
+	/* A model of all its packets for a bucket of a size like that. */
+	nranks = 2 + nranks % (MODEL_RANKS - 1);
+	ored_map_init(&map, 1 + bytes % (MODEL_CHUNKS * payload), payload, nranks);
+	play(&map, &in);
+	return 0;
+}
