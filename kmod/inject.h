@@ -1,17 +1,48 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
  * Faults on purpose, in builds with ORED_DEBUG only: module parameters make
- * one packet in N vanish, come twice, come damaged or come late, as it leaves.
+ * one packet in N vanish, come twice, come damaged or come late, and the FPU
+ * unusable. They act on what is received, behind the last checksum.
  */
 #ifndef ORED_INJECT_H
 #define ORED_INJECT_H
 
-struct sk_buff;
+#include <linux/hrtimer.h>
+#include <linux/skbuff.h>
+
+struct ored_net;
+
+/**
+ * struct ored_held - a namespace's packets that come late
+ * @list: in the order in which they came; its lock protects @at, too
+ * @timer: hands on what is due
+ * @at: when it fires, ns; U64_MAX: it doesn't
+ */
+struct ored_held {
+#ifdef ORED_DEBUG
+	struct sk_buff_head	list;
+	struct hrtimer		timer;
+	u64			at;
+#endif
+};
 
 #ifdef ORED_DEBUG
+extern bool ored_inject_fpu_taken;
+
 bool ored_inject_drop(void);
 bool ored_inject_duplicate(void);
 void ored_inject_corrupt(struct sk_buff *skb);
+bool ored_inject_delay(struct ored_net *on, struct sk_buff *skb);
+void ored_inject_begin(struct ored_net *on);
+void ored_inject_end(struct ored_net *on);
+
+/**
+ * ored_inject_no_fpu() - shall the reduction do without the FPU?
+ */
+static inline bool ored_inject_no_fpu(void)
+{
+	return READ_ONCE(ored_inject_fpu_taken);
+}
 #else
 static inline bool ored_inject_drop(void)
 {
@@ -25,6 +56,24 @@ static inline bool ored_inject_duplicate(void)
 
 static inline void ored_inject_corrupt(struct sk_buff *skb)
 {
+}
+
+static inline bool ored_inject_delay(struct ored_net *on, struct sk_buff *skb)
+{
+	return false;
+}
+
+static inline void ored_inject_begin(struct ored_net *on)
+{
+}
+
+static inline void ored_inject_end(struct ored_net *on)
+{
+}
+
+static inline bool ored_inject_no_fpu(void)
+{
+	return false;
 }
 #endif
 

@@ -51,6 +51,7 @@ static int __net_init net_begin(struct net *net)
 	INIT_LIST_HEAD(&on->udps);
 	INIT_LIST_HEAD(&on->setups);
 	hash_init(on->sessions);
+	ored_inject_begin(on);
 	on->stats = ored_stats_alloc();
 	if (!on->stats)
 		return -ENOMEM;
@@ -71,6 +72,7 @@ static void __net_exit net_end(struct net *net)
 	struct ored_net *on = ored_net(net);
 
 	ored_sysctl_end(on);
+	ored_inject_end(on);
 	ored_setup_forget_all(on);
 	free_percpu(on->stats);
 }

@@ -8,6 +8,7 @@
 #include <linux/mutex.h>
 #include <net/net_namespace.h>
 
+#include "inject.h"
 #include "stats.h"
 
 struct ctl_table;
@@ -29,6 +30,7 @@ struct ored_member;
  * @policy: of new memberships, and what zeros in theirs stand for; under @lock
  * @sysctl: net.ored
  * @sysctl_table: its entries
+ * @held: packets that debug builds hold back
  */
 struct ored_net {
 	struct net		*net;
@@ -42,6 +44,7 @@ struct ored_net {
 	struct ored_policy	policy;
 	struct ctl_table_header	*sysctl;
 	struct ctl_table	*sysctl_table;
+	struct ored_held	held;
 };
 
 struct ored_net *ored_net(const struct net *net);

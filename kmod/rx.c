@@ -685,7 +685,12 @@ static void drop_malformed(struct ored_rx *rx, int err)
 	}
 }
 
-static void receive(struct ored_net *on, struct sk_buff *skb)
+/**
+ * ored_rx_packet() - takes a packet in
+ * @on: namespace that it has come to; in softirq, under RCU
+ * @skb: from the UDP header on, its checksum verified; consumed
+ */
+void ored_rx_packet(struct ored_net *on, struct sk_buff *skb)
 {
 	u8 buffer[ORED_WIRE_HEADER];
 	struct ored_rx rx = {
@@ -711,6 +716,13 @@ out:
 		kfree_skb(skb);
 	else
 		consume_skb(skb);
+}
+
+/* Now, or later if debugging wants that. */
+static void receive(struct ored_net *on, struct sk_buff *skb)
+{
+	if (!ored_inject_delay(on, skb))
+		ored_rx_packet(on, skb);
 }
 
 /**

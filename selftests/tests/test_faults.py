@@ -331,16 +331,9 @@ def workers():
                 yield f"/proc/{name}"
 
 
-def namespaces():
-    """Live network namespaces; the shrinking makes the number exact."""
-    slab = "/sys/kernel/slab/net_namespace"
-    fail.write(f"{slab}/shrink", 1)
-    return int(fail.read(f"{slab}/objects").split()[0])
-
-
 def test_namespace_ends():
     """Lingering ranks and set-up groups go with it though BYE can't be sent."""
-    before = namespaces()
+    before = netns.live()
     host = Namespace()
     with host:
         group = Ranks([None] * 3, payload_max=PAYLOAD)
@@ -352,7 +345,7 @@ def test_namespace_ends():
     with fail.at_random(1, sleeping=True, tasks=True) as failed:
         host.close()
         tap.wait_for(lambda: failed() > 0, 20, "anything to fail")
-        tap.wait_for(lambda: namespaces() <= before + 1, 20, "the namespace to end")
+        tap.wait_for(lambda: netns.live() <= before + 1, 20, "the namespace to end")
         tap.note(f"{failed()} failed")
     for worker in workers():
         fail.write(f"{worker}/make-it-fail", 0)

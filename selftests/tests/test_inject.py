@@ -1,38 +1,52 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: GPL-2.0
 # vm: kernels=debug virtual-time
-"""Packets that the module itself loses, doubles or damages as they come in.
+"""Faults that the module itself makes: packets lost, doubled, damaged or late.
 
 Unlike a network's faults these come behind the last checksum, on the loopback
-too. Lost and doubled ones never show in a result; damaged ones may, since what
-passes the checksum and carries the session's number is believed.
+too. Lost, doubled and late ones never show in a result; damaged ones may, since
+what passes the checksum and carries the session's number is believed.
 """
 import contextlib
 import errno
+import socket
+import time
 
-from lib import module, tap
-from lib.sockets import Ranks
+from lib import abi, module, tap
+from lib.netns import Namespace, live
+from lib.sockets import Ranks, Socket, join_value, peer, start_join
 
 PARAMETERS = "/sys/module/ored/parameters/inject_"
 COUNT = 4000
 PAYLOAD = 1024
 # How an op that was misled may end: as a failed one, or not within its limit.
+HELD_MOST = 1024	# as the module has it
+HOUR_US = 3600 * 10 ** 6
 MISLED = errno.EPROTO, errno.ECONNRESET, errno.EAGAIN
 
 
+def parameter(name, value=None):
+    """Its value, before it is set if there is a new one."""
+    with open(PARAMETERS + name, "r+") as file:
+        before = file.read().strip()
+        if value is not None:
+            file.write(str(value))
+    return before
+
+
 @contextlib.contextmanager
-def inject(**one_in):
+def inject(**values):
     """inject(drop=10): of 10 packets that come one is dropped."""
     module.modprobe()
+    before = {name: parameter(name) for name in values}
     try:
-        for name, value in one_in.items():
-            with open(PARAMETERS + name, "w") as file:
-                file.write(str(value))
+        for name, value in values.items():
+            parameter(name, value)
         yield
     finally:
-        for name in one_in:
-            with open(PARAMETERS + name, "w") as file:
-                file.write("0")
+        for name, value in before.items():
+            if module.loaded():
+                parameter(name, value)
 
 
 def group_of(ranks, **fields):
@@ -74,6 +88,108 @@ def test_none():
     with group_of(3, depth=2) as group:
         run(group)
         assert group.total("duplicate") == group.total("resent") == 0
+
+
+def elapsed_us(group, count=COUNT):
+    """How long the slowest rank's op takes: in virtual time all by waiting."""
+    op = group.post(count)
+    group.check(count, op)
+    return max(sock.result(op).elapsed_ns for sock in group) / 1000
+
+
+@tap.cases(1, 3)
+def test_delay(one_in):
+    """Packets come late and in another order; nothing else becomes of them."""
+    with group_of(3, depth=2) as group:
+        assert elapsed_us(group) < 100, "an op takes time by itself"
+        with inject(delay=one_in, delay_us=3000):
+            took = [elapsed_us(group) for _ in range(20)]
+            run(group)
+        tap.note(f"{min(took):.0f} to {max(took):.0f} us, "
+                 f"spurious {group.total('duplicate')} of {group.total('resent')} resent")
+        # Half a dozen packets in a row wait for 1.5 ms on average.
+        assert max(took) > 1000, "nothing was late"
+        # Some ACK or chunk is always late by no more than that.
+        assert max(took) < 100000, "something was later than it may be"
+        assert elapsed_us(group) < 3000, "what was held came after the delays ended"
+
+
+def test_delay_of_nothing():
+    """No time to wait is no delay, and no division by zero."""
+    with inject(delay=1, delay_us=0), group_of(3) as group:
+        assert elapsed_us(group) < 100
+        assert group.total("resent") == 0
+
+
+def test_delay_and_loss():
+    """All at once, joining and leaving included."""
+    with inject(delay=2, delay_us=5000, drop=20, duplicate=10), group_of(4, depth=2) as group:
+        run(group)
+        assert group.total("duplicate") > 0 and group.total("resent") > 0
+
+
+def hold_hellos(port):
+    """Joins that come to nothing: each HELLO is held. Return: the sockets."""
+    peers = [peer("127.0.0.1", port + i) for i in range(2)]
+    pair = [Socket(), Socket()]
+    for rank, sock in enumerate(pair):
+        start_join(sock, join_value(peers, rank=rank, port=port + rank, timeout_ms=300))
+    for sock in pair:
+        sock.poll(0, 5)
+        assert sock.so_error() == errno.ETIMEDOUT
+    return pair
+
+
+def test_held_when_the_namespace_ends():
+    """What it holds for an hour goes with it, at once."""
+    before = live()
+    host = Namespace()
+    with inject(delay=1, delay_us=HOUR_US):
+        with host:
+            for sock in hold_hellos(5000):
+                sock.close()
+        host.close()
+        tap.wait_for(lambda: live() <= before, 20, "the namespace to end")
+
+
+def test_held_when_the_module_goes():
+    """It is unloaded at once, and nothing fires afterwards."""
+    with inject(delay=1, delay_us=2 * 10 ** 6):
+        for sock in hold_hellos(5100):
+            sock.close()
+        tap.check_module_unloads()
+        time.sleep(5)
+    module.load()
+    with group_of(3) as group:
+        group.allreduce(COUNT)
+        assert group.total("resent") == 0
+
+
+def test_more_than_can_be_held():
+    """The queue is bounded: what comes beyond it isn't late."""
+    flood = 3 * HELD_MOST
+    with group_of(3) as group, socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as sender:
+        before = group[0].stats()["ns_short"]
+        with inject(delay=1, delay_us=HOUR_US):
+            for _ in range(flood):
+                sender.sendto(b"x", ("127.0.0.1", 5000))
+            short = group[0].stats()["ns_short"] - before
+            assert short == flood - HELD_MOST, short
+            assert elapsed_us(group) < 100, "the queue has no end"
+    tap.check_module_unloads()
+    module.load()
+
+
+@tap.cases("Y", "N")
+def test_no_fpu(value):
+    """Sums are the same bits without it; it can be said at any time."""
+    with group_of(3, depth=2) as group, inject(no_fpu=value):
+        assert parameter("no_fpu") == value
+        group.allreduce(COUNT)
+        for sock in group:
+            sock.set(abi.OP, abi.Op(reduction=abi.MEAN))
+        group.allreduce(COUNT, mean=True)
+    assert parameter("no_fpu") == "N"
 
 
 def misled(call, *arguments):

@@ -25,6 +25,18 @@ def call(function, *arguments):
         raise OSError(error, f"{function.__name__}: {os.strerror(error)}")
 
 
+def live():
+    """Network namespaces that live; the shrinking makes the number exact.
+
+    On debug kernels, which have a slab for nothing else.
+    """
+    slab = "/sys/kernel/slab/net_namespace"
+    with open(f"{slab}/shrink", "w") as file:
+        file.write("1")
+    with open(f"{slab}/objects") as file:
+        return int(file.read().split()[0])
+
+
 class Namespace:
     """loopback: whether to bring lo up at once."""
 
