@@ -5,12 +5,11 @@
 has an effect on a running op, and none makes a log line."""
 import contextlib
 import os
-import random
 import socket
 import struct
 import time
 
-from lib import abi, tap
+from lib import abi, seed, tap
 from lib.netns import Network
 from lib.sockets import Ranks
 from lib.sums import contribution
@@ -154,7 +153,7 @@ def unchanged(before, after, *names):
 @tap.cases("stranger", "peer")
 def test_short(sender):
     """0 to 31 bytes, zeros, noise or a good start: too short for a header."""
-    random_ = random.Random(1)
+    random_ = seed.numbers("lengths")
     good = packet(SCATTER)
     packets = [data for length in range(HEADER) for data in
                (bytes(length), random_.randbytes(length), good[:length])]
@@ -201,7 +200,7 @@ def test_truncated_types():
 
 def test_noise():
     """Random bytes of all lengths, and random bytes behind a good first byte."""
-    random_ = random.Random(2)
+    random_ = seed.numbers("rubbish")
     packets = []
     for length in range(HEADER, 1400, 7):
         packets.append(random_.randbytes(length))
@@ -326,7 +325,7 @@ def test_replay():
     """What rank 1 sent for the last op, again and again, in a random order."""
     with Scene() as scene:
         replayed = [p for p in scene.captured if p[1] >> 4 != BYE] * 3
-        random.Random(3).shuffle(replayed)
+        seed.numbers("replay").shuffle(replayed)
         before = scene.stats()
         scene.from_peer(replayed)
         after = scene.stats()

@@ -8,12 +8,11 @@ splat, no hang, no wrong sum, and only the errors that are listed.
 """
 import errno
 import os
-import random
 import socket
 import threading
 import time
 
-from lib import abi, tap
+from lib import abi, seed, tap
 from lib.netns import shared
 from lib.sockets import Ranks, Socket, finish_join, join_value, peer, start_join
 from lib.sums import contribution, difference, expected
@@ -119,7 +118,7 @@ def test_looking_while_working():
 
 def test_close_against_packets():
     """Ranks close while contributions for them are on their way."""
-    random_ = random.Random(1)
+    random_ = seed.numbers("close")
     with shared(3) as net:
         for turn in range(25):
             with Ranks(net.hosts, epoch=turn + 1, depth=2,
@@ -227,7 +226,7 @@ def test_setup_and_teardown():
 
 def test_killed_in_the_middle():
     """kill -9 at any moment of joining, posting and receiving."""
-    random_ = random.Random(7)
+    random_ = seed.numbers("kill")
     peers = [peer("127.0.0.1", 5000 + i) for i in range(2)]
     for turn in range(25):
         pid = os.fork()

@@ -8,11 +8,10 @@ whatever NaN went in.
 """
 import itertools
 import math
-import random
 import struct
 from array import array
 
-from lib import abi, tap
+from lib import abi, seed, tap
 from lib.netns import shared
 from lib.sockets import Ranks, reliable
 from lib.sums import difference
@@ -93,12 +92,12 @@ def test_all_pairs(mean):
 
 @tap.cases(False, True)
 def test_triples(mean):
-    random_ = random.Random(3)
+    random_ = seed.numbers("specials")
     run([[random_.choice(SPECIALS) for _ in range(1000)] for _ in range(3)], mean)
 
 
 def test_random_bits():
-    random_ = random.Random(5)
+    random_ = seed.numbers("bits")
     run([[random_.getrandbits(32) for _ in range(1500)] for _ in range(5)])
 
 

@@ -13,7 +13,7 @@ import sys
 import time
 import traceback
 
-from . import module, netns
+from . import module, netns, seed
 
 # Guest time after which a case hangs. In virtual time waiting costs nothing, and
 # the clock runs freely while the guest reads a file.
@@ -119,6 +119,7 @@ def main(namespace, seconds=CASE_SECONDS):
                ("module_unloads", check_module_unloads)]
     print("TAP version 13", flush=True)
     print(f"1..{len(listed)}", flush=True)
+    note(f"seed {seed.SEED}")
     good = [run(i, name, thunk, seconds)
             for i, (name, thunk) in enumerate(listed, 1)]
     sys.exit(0 if all(good) else 1)
