@@ -80,6 +80,14 @@ check-debug: ## the kernel selftests on a kernel that finds leaks, races, ...
 	selftests/deps build vm check
 	selftests/run --kernel debug
 
+.PHONY: coverage
+coverage: ## which lines of the module the kernel selftests run, and why not all
+	selftests/deps build vm check
+	rm -rf build/coverage
+	selftests/run --kernel debug --coverage build/coverage $(TESTS)
+	selftests/vm/debug/coverage --lines --least 85 \
+		--reasons selftests/vm/debug/uncovered build/coverage/*
+
 .PHONY: demo
 demo: ## a training run in a virtual machine
 	selftests/deps build vm demo

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: GPL-2.0
 # vm: virtual-time
 """Bad arguments, one by one: each has its errno and its sentence."""
+import contextlib
 import ctypes
 import errno
 import mmap
@@ -126,6 +127,18 @@ def test_long_join():
         sock.join(head + bytes(8) + peers)
 
 
+def test_teardown_is_only_a_name():
+    with Socket() as sock:
+        with refused(errno.EINVAL, sock, "TEARDOWN"):
+            sock.set(abi.TEARDOWN, local())
+        with refused(errno.EINVAL, sock, "TEARDOWN"):
+            sock.set(abi.TEARDOWN, join_value([], flags=1))
+        with refused(errno.EINVAL, sock, "reserved"):
+            sock.set(abi.TEARDOWN, join_value([], reserved=(0, 0, 1, 0)))
+        with refused(errno.ENOENT, sock):
+            sock.set(abi.TEARDOWN, join_value([]))
+
+
 def test_long_peers():
     with Socket() as sock:
         value = join_value(ALONE, port=5000, peer_size=abi.peer_size + 8)
@@ -181,6 +194,13 @@ def test_op(name):
             sock.sendmsg([bytes(8)], [(abi.SOL_ORED, abi.OP, bytes(abi.Op(**fields)))])
         assert bytes(sock.get(abi.OP, abi.Op)) == bytes(abi.Op())
         assert sock.group().posted == 0
+
+
+@tap.cases(65537, 0x7fffffff)
+def test_option_too_long(length):
+    """No structure will ever be so long; the value isn't even looked at."""
+    with Socket() as sock, refused(errno.E2BIG, sock, length):
+        raw.setsockopt(sock, abi.OP, raw.BAD, length)
 
 
 @tap.cases(2, -1, 256)
@@ -305,25 +325,59 @@ def test_bad_pointer_in_join():
         raw.setsockopt(sock, abi.JOIN, raw.BAD, 200)
 
 
-def test_buffer_that_ends_in_a_hole():
-    """The second half of the bucket is no memory: all or nothing."""
+def test_bad_pointer_to_a_length():
+    memory = ctypes.create_string_buffer(256)
+    with Socket() as sock, refused(errno.EFAULT, sock, "length"):
+        raw.checked(raw.libc.getsockopt(sock.fileno(), abi.SOL_ORED, abi.GROUP, memory,
+                                        raw.BAD))
+
+
+def test_result_without_an_op():
+    """ORED_RESULT reads the op's number: there must be room for one."""
+    with Socket() as sock:
+        sock.join(local())
+        with refused(errno.EINVAL, sock, "op"):
+            raw.getsockopt_at(sock, abi.RESULT, ctypes.create_string_buffer(8), 7)
+
+
+@contextlib.contextmanager
+def hole():
+    """The address of a page that is no memory, right behind one that is."""
     page = mmap.PAGESIZE
     memory = mmap.mmap(-1, 2 * page)
-    address = ctypes.addressof(ctypes.c_char.from_buffer(memory))
-    raw.checked(raw.libc.munmap(ctypes.c_void_p(address + page), ctypes.c_size_t(page)))
-    with shared(2) as net, Ranks(net.hosts) as group:
+    address = ctypes.addressof(ctypes.c_char.from_buffer(memory)) + page
+    raw.checked(raw.libc.munmap(ctypes.c_void_p(address), ctypes.c_size_t(page)))
+    yield address
+    raw.libc.mmap.restype = ctypes.c_void_p
+    # Put the hole back, so that closing the mmap object unmaps what is its own.
+    raw.libc.mmap(ctypes.c_void_p(address), ctypes.c_size_t(page), 3,
+                  0x32, -1, ctypes.c_long(0))
+
+
+def test_buffer_that_ends_in_a_hole():
+    """The second half of the bucket is no memory: all or nothing."""
+    with shared(2) as net, Ranks(net.hosts) as group, hole() as end:
         with refused(errno.EFAULT):
-            raw.send(group[0], address + page - 64, 128)
+            raw.send(group[0], end - 64, 128)
         group.post(32)
         assert group[0].poll(seconds=10)
         with refused(errno.EFAULT):
-            raw.recv(group[0], address + page - 64, 128)
+            raw.recv(group[0], end - 64, 128)
         group.check(32, 0)
         group.allreduce(100)
-    raw.libc.mmap.restype = ctypes.c_void_p
-    # Put the hole back, so that closing the mmap object unmaps what is its own.
-    raw.libc.mmap(ctypes.c_void_p(address + page), ctypes.c_size_t(page), 3,
-                  0x32, -1, ctypes.c_long(0))
+
+
+@tap.cases(1, 8, 9, abi.peer_size + 8)
+def test_peers_that_end_in_a_hole(lacks):
+    """What this kernel doesn't know of the last peer, or what it knows."""
+    value = join_value(ALONE, port=5000, peer_size=abi.peer_size + 8) + bytes(8)
+    with Socket() as sock, hole() as end:
+        there = len(value) - lacks
+        ctypes.memmove(end - there, value, there)
+        with refused(errno.EFAULT, sock, "can't be read"):
+            raw.setsockopt(sock, abi.JOIN, end - there, len(value))
+        assert sock.group().state == abi.STATE_NEW
+        sock.join(value)
 
 
 def test_enormous_lengths():
@@ -395,6 +449,38 @@ def test_message_flags(flag):
         if flag == socket.MSG_OOB:
             with refused(errno.EOPNOTSUPP, sock):
                 sock.send(bytes(8), flag)
+
+
+@tap.cases(-1, 3, 1 << 30)
+def test_shutdown_of_no_kind(how):
+    with Socket() as sock:
+        sock.join(local())
+        with refused(errno.EINVAL, sock, str(how)):
+            sock.shutdown(how)
+        assert sock.group().state == abi.STATE_JOINED
+
+
+def test_send_to_somebody():
+    """A bucket goes to the group: an address is refused as on a connected socket."""
+    with Socket() as sock:
+        sock.join(local())
+        with refused(errno.EISCONN, sock, "address"):
+            raw.sendmsg(sock, bytes(8), name=bytes(abi.SockaddrOred(
+                sored_family=family())))
+        assert sock.group().posted == 0
+
+
+@tap.cases(0, 15, 17 + 8, 1 << 40)
+def test_malformed_control_message(length):
+    """Shorter than its own head, or longer than what there is."""
+    head = bytes(raw.ControlHead(length=length, level=abi.SOL_ORED, kind=abi.OP))
+    with Socket() as sock:
+        sock.join(local())
+        with refused(errno.EINVAL, sock, "malformed"):
+            raw.sendmsg(sock, bytes(8), control=head + bytes(8))
+        assert sock.group().posted == 0
+        sock.send(bytes(8))
+        assert sock.take(8) == bytes(8)
 
 
 def test_control_messages():

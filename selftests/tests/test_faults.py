@@ -331,14 +331,49 @@ def workers():
                 yield f"/proc/{name}"
 
 
-def test_namespace_ends():
-    """Lingering ranks and set-up groups go with it though BYE can't be sent."""
-    before = netns.live()
+def inhabited():
+    """A namespace with a group that was set up, and the sockets of one at work."""
     host = Namespace()
     with host:
         group = Ranks([None] * 3, payload_max=PAYLOAD)
         group.post(COUNT)
         group[0].set(abi.SETUP, join_value(ALONE, group=7, port=5000))
+    return host, group
+
+
+def test_namespace_ends_nth():
+    """Whatever allocation of the workers that end it fails: it ends.
+
+    A worker without work doesn't use up its number: none has when nothing is
+    left to fail.
+    """
+    failures = 0
+    for number in range(1, fail.NTH_MOST):
+        before = netns.live()
+        host, group = inhabited()
+        group.close()
+        several = [f"{worker}/task/{os.path.basename(worker)}/fail-nth"
+                   for worker in workers()]
+        for path in several:
+            fail.write(path, number)
+        host.close()
+        tap.wait_for(lambda: netns.live() <= before, 20, "the namespace to end")
+        left = [path for path in several if os.path.exists(path) and fail.read(path) != "0"]
+        for path in left:
+            fail.write(path, 0)
+        if len(left) == len(several):
+            break
+        failures += len(several) - len(left)
+    tap.note(f"{number - 1} allocations, {failures} failed")
+    assert failures >= 5, "the workers allocate nothing"
+    with Ranks([None] * 3, payload_max=PAYLOAD) as group:
+        group.allreduce(COUNT)
+
+
+def test_namespace_ends():
+    """Lingering ranks and set-up groups go with it though nothing can be had."""
+    before = netns.live()
+    host, group = inhabited()
     group.close()
     for worker in workers():
         fail.write(f"{worker}/make-it-fail", 1)

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: GPL-2.0
 # vm: virtual-time
 """Joining has an end, says who is missing and who disagrees."""
+import contextlib
 import ctypes
 import errno
 import select
@@ -213,6 +214,65 @@ def test_disagreement(field):
                     finish_join(sock)
                 assert sock.group().state == abi.STATE_FAILED
             assert one.peers()[1].status == abi.PEER_REFUSED
+
+
+def test_who_disagrees():
+    """Of three ranks one is at odds with the others: it is the one that is named."""
+    with shared(3) as net:
+        with contextlib.ExitStack() as stack:
+            sockets = [stack.enter_context(Socket(host)) for host in net.hosts]
+            for rank, sock in enumerate(sockets):
+                start_join(sock, join_value(peers_of(net), rank=rank,
+                                            depth=7 if rank == 2 else 3))
+            for sock in sockets[:2]:
+                with refused(errno.EPROTO, sock, ("rank 2", net.hosts[2].address,
+                                                  "depth", "says 7, here it is 3")):
+                    finish_join(sock)
+                assert "rank 1" not in sock.error() and "rank 0" not in sock.error()
+
+
+def test_peers_that_do_not_hear_each_other():
+    """Everybody answers rank 0, but ranks 1 and 2 have no path: nobody joins."""
+    with Network(3) as net, contextlib.ExitStack() as stack:
+        net.hosts[1].drop("input", f"ip saddr {net.hosts[2].address}")
+        net.hosts[2].drop("input", f"ip saddr {net.hosts[1].address}")
+        sockets = [stack.enter_context(Socket(host)) for host in net.hosts]
+        for rank, sock in enumerate(sockets):
+            start_join(sock, join_value(peers_of(net), rank=rank, timeout_ms=1500))
+        with refused(errno.ETIMEDOUT, sockets[0], "not all of them have heard each other"):
+            finish_join(sockets[0])
+        with refused(errno.ETIMEDOUT, sockets[1], ("rank 2", net.hosts[2].address)):
+            finish_join(sockets[1])
+
+
+def test_missing_ipv6():
+    with shared(2) as net, Socket(net.hosts[0]) as sock:
+        peers = [peer(h.address6) for h in net.hosts]
+        with refused(errno.ETIMEDOUT, sock, f"rank 1 ({net.hosts[1].address6})"):
+            sock.join(join_value(peers, timeout_ms=300))
+
+
+def test_more_missing_than_can_be_named():
+    """The sentence names the first ones, says that there are more, and ends."""
+    peers = [peer("127.0.0.1", 5000 + i) for i in range(100)]
+    with Socket() as sock:
+        with refused(errno.ETIMEDOUT, sock, ("rank 1 (", "rank 2 (", "and others did not")):
+            sock.join(join_value(peers, port=5000, timeout_ms=300, payload_max=1400))
+        assert sock.error().endswith("did not answer within 300 ms"), sock.error()
+        assert "rank 99" not in sock.error()
+
+
+def test_started_again():
+    """A rank that starts again in the same run is not let in, and nobody is hurt."""
+    with Network(3) as net, Ranks(net.hosts, epoch=77) as group:
+        group.allreduce(1000)
+        before = group[0].stats()["bad_control"]
+        group.pop(1).close()
+        with Socket(net.hosts[1]) as again:
+            with refused(errno.ETIMEDOUT, again, net.hosts[0].address):
+                again.join(join_value(peers_of(net), rank=1, epoch=77, timeout_ms=1000))
+        assert group[0].stats()["bad_control"] > before
+        assert group[0].group().state == abi.STATE_JOINED
 
 
 def test_another_epoch():

@@ -7,7 +7,7 @@ Without offloads, since netem takes a whole train as one packet.
 """
 import time
 
-from lib import tap
+from lib import abi, tap
 from lib.netns import Network
 from lib.sockets import Ranks
 
@@ -106,6 +106,21 @@ def test_one_lost_direction():
             group.allreduce(40000)
         resent = [sock.stats()["resent"] for sock in group]
         assert resent[1] > 0, resent
+
+
+def test_silence_is_seen():
+    """A peer that answers nothing any more is told from one that is only slow."""
+    with Network(3, offloads=False) as net, Ranks(net.hosts, bucket_max=1 << 18) as group:
+        group.allreduce(10000)
+        assert [p.status for p in group[0].peers()] == [abi.PEER_LIVE] * 3
+        net.hosts[2].netem("loss 100%")
+        number = group.post(10000)
+        assert not group[0].poll(seconds=5), "a result out of nothing"
+        assert [p.status for p in group[0].peers()] == [
+            abi.PEER_LIVE, abi.PEER_LIVE, abi.PEER_SILENT]
+        net.hosts[2].netem("limit 10000")
+        group.check(10000, number)
+        assert [p.status for p in group[0].peers()] == [abi.PEER_LIVE] * 3
 
 
 def test_black_out():

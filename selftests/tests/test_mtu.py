@@ -86,6 +86,20 @@ def test_shrinks_silently(mtu):
         group.allreduce(COUNT)
 
 
+def test_shrinks_silently_ipv6():
+    with Network(2, mtu=9000, offloads=False) as net, \
+            Ranks(net.hosts, [peer(h.address6) for h in net.hosts],
+                  bucket_max=COUNT * 4, depth=2) as group:
+        group.allreduce(COUNT)
+        net.port_mtu(1, 1400)
+        for _ in range(3):
+            group.allreduce(COUNT)
+        assert group.total("path_shrunk") > 0
+        # The routing knows of it: nothing longer is tried again.
+        route = net.hosts[0].run("/usr/sbin/ip", "-6", "route", "get", net.hosts[1].address6)
+        assert "mtu 1400" in route or "mtu 13" in route or "mtu 12" in route, route
+
+
 def test_interface_shrinks():
     """A host's own interface shrinks in mid-run."""
     with Network(2, mtu=9000) as net, \

@@ -136,6 +136,22 @@ def test_device_down_and_up():
         group.check(COUNT, number)
 
 
+@tap.cases("address", "address6")
+def test_address_goes_and_comes(kind):
+    """Without a route nothing is sent; the op goes on when there is one again."""
+    with Network(2) as net, Ranks(net.hosts, [peer(getattr(h, kind)) for h in net.hosts],
+                                  bucket_max=1 << 18) as group:
+        group.allreduce(COUNT)
+        address = f"{getattr(net.hosts[0], kind)}/{24 if kind == 'address' else 64}"
+        net.hosts[0].ip(f"addr del {address} dev eth0")
+        number = group.post(COUNT)
+        assert not group[1].poll(seconds=1)
+        net.hosts[0].ip(f"addr add {address} dev eth0"
+                        + (" nodad" if kind == "address6" else ""))
+        group.check(COUNT, number)
+        group.allreduce(COUNT)
+
+
 def test_moved_descriptor():
     """setns() of the caller doesn't matter: the socket's own namespace does."""
     with shared(2) as net, Ranks(net.hosts) as group, Namespace() as elsewhere:

@@ -4,6 +4,8 @@
 """Who may join: CAP_NET_ADMIN, or whom an administrator has named."""
 import errno
 import os
+import re
+import resource
 import subprocess
 
 from lib import abi, raw, tap
@@ -100,6 +102,56 @@ def test_bind_by_anyone():
         teardown(admin, 1)
 
 
+def may_lock(bytes_):
+    resource.setrlimit(resource.RLIMIT_MEMLOCK,
+                       (bytes_, resource.getrlimit(resource.RLIMIT_MEMLOCK)[1]))
+
+
+def need(group):
+    """Bytes that a rank of the group is charged, as the refusal tells."""
+    may_lock(0)
+    with Socket() as sock:
+        with refused(errno.ENOMEM, sock, "leaves this user 0 of 0"):
+            raw.bind(sock, address(group, 0))
+        return int(re.search(r"needs (\d+) bytes", sock.error())[1])
+
+
+def test_locked_memory():
+    """RLIMIT_MEMLOCK counts all groups of a user, and what one gives back."""
+    def child():
+        large, small, page = need(1), need(3), resource.getpagesize()
+        limit = (large + small + page) // page * page
+        assert small + page < large, "both large groups would fit"
+        may_lock(limit)
+        with Socket() as one, Socket() as two:
+            raw.bind(one, address(1, 0))
+            with refused(errno.ENOMEM, two, ("RLIMIT_MEMLOCK", large, limit)):
+                raw.bind(two, address(2, 0))
+            assert two.group().state == abi.STATE_NEW
+            raw.bind(two, address(3, 0))
+        use_in_time(2)
+    with Socket() as admin:
+        for group, bucket in ((1, 1 << 18), (2, 1 << 18), (3, 1 << 14)):
+            setup(admin, group, bucket_max=bucket)
+        try:
+            assert as_user(USER, child)
+        finally:
+            for group in (1, 2, 3):
+                teardown(admin, group)
+
+
+def use_in_time(group):
+    """What a closed socket was charged is given back a little later."""
+    def usable():
+        try:
+            use(group)
+        except OSError as error:
+            assert error.errno == errno.ENOMEM, error
+            return False
+        return True
+    tap.wait_for(usable, 5, "memory to be given back")
+
+
 def test_two_ranks():
     """Unprivileged ranks of one group over the loopback."""
     with Socket() as admin:
@@ -153,6 +205,7 @@ def test_setup_twice():
 def test_setup_checks_its_arguments():
     with Socket() as admin:
         for fields, code in (({"rank": 1, "nranks": 1}, errno.EINVAL),
+                             ({"rank": 1, "peers": PEERS}, errno.EINVAL),
                              ({"depth": 0}, errno.EINVAL),
                              ({"bucket_max": 12}, errno.EINVAL),
                              ({"bucket_max": 1 << 31}, errno.EMSGSIZE),
@@ -242,6 +295,10 @@ def test_user_namespace():
                 outside.join(join_value(PEERS[:1], port=5000))
             subprocess.run(["/usr/sbin/ip", "link", "set", "lo", "up"], check=True)
             with Socket() as inside:
+                with refused(errno.EINVAL, inside, OTHER):
+                    setup(inside, 1, uid=OTHER)		# who is nobody in here
+                setup(inside, 1, uid=0)
+                teardown(inside, 1)
                 inside.join(join_value(PEERS[:1], port=5000))
                 assert inside.group().state == abi.STATE_JOINED
     assert as_user(USER, child)

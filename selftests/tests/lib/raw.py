@@ -36,8 +36,8 @@ class ControlHead(ctypes.Structure):
                 ("kind", ctypes.c_int)]
 
 
-libc.recvmsg.restype = ctypes.c_ssize_t
-libc.recvmsg.argtypes = [ctypes.c_int, ctypes.c_void_p, ctypes.c_int]
+libc.recvmsg.restype = libc.sendmsg.restype = ctypes.c_ssize_t
+libc.recvmsg.argtypes = libc.sendmsg.argtypes = [ctypes.c_int, ctypes.c_void_p, ctypes.c_int]
 
 
 def checked(value):
@@ -99,6 +99,18 @@ def control_messages(data):
         found.append((this.level, this.kind, data[head:this.length]))
         data = data[-(-this.length // 8) * 8:]
     return found
+
+
+def sendmsg(sock, data, control=b"", name=b""):
+    """Ancillary data and an address as they are, malformed ones included."""
+    bucket = ctypes.create_string_buffer(data, len(data))
+    ancillary = ctypes.create_string_buffer(control, len(control)) if control else None
+    to = ctypes.create_string_buffer(name, len(name)) if name else None
+    message = Message(
+        name=to and ctypes.addressof(to), namelen=len(name), count=1,
+        vectors=ctypes.pointer(Vector(ctypes.addressof(bucket), len(data))),
+        control=ancillary and ctypes.addressof(ancillary), controllen=len(control))
+    return checked(libc.sendmsg(sock.fileno(), ctypes.byref(message), 0))
 
 
 def recvmsg(sock, lengths, flags=0, control=0):

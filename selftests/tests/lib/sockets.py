@@ -227,7 +227,7 @@ class Ranks(list):
 @contextlib.contextmanager
 def refused(code, sock=None, words=()):
     """The block raises OSError(code), and the socket has a sentence about it."""
-    words = [words] if isinstance(words, str) else words
+    words = [words] if isinstance(words, (str, int)) else words
     try:
         yield
     except OSError as error:
