@@ -13,6 +13,7 @@
 #include "err.h"
 #include "join.h"
 #include "leave.h"
+#include "lock.h"
 #include "setup.h"
 
 static int ored_family;
@@ -417,9 +418,13 @@ static int ored_create(struct net *net, struct socket *sock, int protocol, int k
 	sock_set_flag(sk, SOCK_RCU_FREE);
 	osk = ored_sk(sk);
 	mutex_init(&osk->send_mutex);
+	ored_lock_class(&osk->send_mutex, ORED_LOCK_SEND);
 	mutex_init(&osk->recv_mutex);
+	ored_lock_class(&osk->recv_mutex, ORED_LOCK_RECV);
 	mutex_init(&osk->conf_mutex);
+	ored_lock_class(&osk->conf_mutex, ORED_LOCK_CONF);
 	spin_lock_init(&osk->say);
+	ored_lock_class(&osk->say, ORED_LOCK_SAY);
 	osk->result_of = ORED_NO_OP;
 	sock_prot_inuse_add(net, sk->sk_prot, 1);
 	return 0;

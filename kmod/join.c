@@ -139,8 +139,10 @@ static void limit_by_route(struct ored_link *l)
 		payload = ored_route_payload(l->m, route.dst);
 		dst_release(route.dst);
 		spin_lock(&l->m->lock);
+		spin_lock(&l->lock);
 		if (payload >= l->m->joining.floor)
 			ored_path_limit(l->path, payload);
+		spin_unlock(&l->lock);
 		spin_unlock(&l->m->lock);
 	}
 	local_bh_enable();
@@ -154,7 +156,9 @@ static bool hello_round(struct ored_member *m)
 	ored_for_each_link(m, l) {
 		limit_by_route(l);
 		spin_lock_bh(&m->lock);
+		spin_lock(&l->lock);
 		fits = ored_path_missed(l->path, ored_overhead(m), m->joining.floor);
+		spin_unlock(&l->lock);
 		if (!fits)
 			fail(m, -EMSGSIZE);
 		busy |= l->path->session && l->path->ok < l->path->try;

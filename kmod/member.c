@@ -13,6 +13,7 @@
 #include "err.h"
 #include "join.h"
 #include "leave.h"
+#include "lock.h"
 #include "member.h"
 #include "policy.h"
 #include "timer.h"
@@ -150,6 +151,7 @@ static int links_init(struct ored_member *m, const struct ored_peer *peers, char
 		l->rank = r;
 		l->path = &m->joining.path[r];
 		spin_lock_init(&l->lock);
+		ored_lock_class(&l->lock, ORED_LOCK_LINK);
 		l->pto_at = U64_MAX;
 		l->ask_at = U64_MAX;
 		ored_rate_init(&l->rate, m->nranks - 1);
@@ -284,6 +286,7 @@ struct ored_member *ored_member_new(struct ored_net *on, const struct ored_join 
 	m->joining.nranks = m->nranks;
 	m->joining.rank = m->rank;
 	spin_lock_init(&m->lock);
+	ored_lock_class(&m->lock, ORED_LOCK_MEMBER);
 	spin_lock_init(&m->pace_lock);
 	m->pump_at = U64_MAX;
 	ratelimit_state_init(&m->report, 5 * HZ, 10);

@@ -20,6 +20,9 @@
  * handed to IP: netfilter and queueing disciplines run there, and on the
  * loopback the receiver is ourselves.
  *
+ * Lockdep knows them by these names (lock.h). Debug builds teach it the order
+ * before the first lock is taken; what needs a lock, or none, asserts it.
+ *
  * Gradients need no lock: chunks are claimed, placed and counted atomically,
  * and a slot isn't reset while anybody is inside (slot.h). Who takes the result
  * of an op that isn't whole seals it first and waits until nobody writes into it.

@@ -3,6 +3,7 @@
 #include <linux/slab.h>
 #include <net/netns/generic.h>
 
+#include "lock.h"
 #include "member.h"
 #include "net.h"
 #include "policy.h"
@@ -47,6 +48,7 @@ static int __net_init net_begin(struct net *net)
 	on->net = net;
 	on->policy = (struct ored_policy)ORED_POLICY_DEFAULT;
 	mutex_init(&on->lock);
+	ored_lock_class(&on->lock, ORED_LOCK_NET);
 	INIT_LIST_HEAD(&on->members);
 	INIT_LIST_HEAD(&on->udps);
 	INIT_LIST_HEAD(&on->setups);

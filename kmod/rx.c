@@ -422,6 +422,7 @@ static void adjust(struct ored_link *l, const struct ored_news *news, bool limit
 {
 	u64 now = ktime_get_ns();
 
+	lockdep_assert_held(&l->lock);
 	if (news->arrived)
 		ored_rate_acked(&l->rate, news->arrived, limited);
 	if (news->lost)

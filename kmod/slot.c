@@ -9,6 +9,7 @@
 #include <linux/vmalloc.h>
 
 #include "err.h"
+#include "lock.h"
 #include "member.h"
 #include "slot.h"
 
@@ -135,6 +136,7 @@ void ored_slot_leave(struct ored_slot *slot)
 {
 	struct ored_member *m = slot->m;
 
+	lockdep_assert_not_held(&m->lock);
 	if (!atomic_dec_and_test(&slot->users) ||
 	    likely(READ_ONCE(slot->op) != ORED_NO_OP))
 		return;
@@ -461,6 +463,7 @@ int ored_slots_alloc(struct ored_member *m, char *why)
 		slot->op = i;
 		slot->words = BITS_TO_LONGS(m->nranks);
 		spin_lock_init(&slot->know);
+		ored_lock_class(&slot->know, ORED_LOCK_KNOW);
 		err = slot_alloc(slot, bucket, room);
 		if (err)
 			return err;

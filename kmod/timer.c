@@ -4,6 +4,7 @@
 
 #include "join.h"
 #include "leave.h"
+#include "lock.h"
 #include "op.h"
 #include "timer.h"
 #include "trace.h"
@@ -20,10 +21,13 @@ struct ored_due {
 
 /* The oldest flow to a peer with something in flight. */
 static bool oldest_flow(struct ored_link *l, struct ored_due *due)
+	__must_hold(&l->m->lock) __must_hold(&l->lock)
 {
 	struct ored_member *m = l->m;
 	u64 op = max(m->retained, l->standing.left);
 
+	lockdep_assert_held(&m->lock);
+	lockdep_assert_held(&l->lock);
 	for (; op < m->posted; op++) {
 		struct ored_slot *slot = ored_slot_of(m, op);
 		u32 stage;
@@ -48,7 +52,9 @@ static u64 pto_ns(struct ored_link *l)
 
 /* Silence has lasted: ask what has arrived of the oldest flow. */
 static void check_flight(struct ored_link *l, u64 now, struct ored_due *due)
+	__must_hold(&l->m->lock) __must_hold(&l->lock)
 {
+	lockdep_assert_held(&l->lock);
 	if (l->pto_at > now)
 		return;
 	/* What was in flight may have been written off without anybody sending on. */
@@ -74,10 +80,13 @@ static bool unheard(struct ored_link *l, u64 now)
 
 /* Somebody waits until the peer has left an op: ask whether it has. */
 static void check_left(struct ored_link *l, u64 now, struct ored_due *due)
+	__must_hold(&l->m->lock) __must_hold(&l->lock)
 {
 	struct ored_member *m = l->m;
 	bool wanted = m->want_left && ored_link_needs(l, m->want_left - 1);
 
+	lockdep_assert_held(&m->lock);
+	lockdep_assert_held(&l->lock);
 	if (m->state == ORED_STATE_LEFT && !l->bye_known && l->status != ORED_PEER_LEFT)
 		wanted = true;
 	wanted |= unheard(l, now);
@@ -166,6 +175,7 @@ static enum hrtimer_restart fire(struct hrtimer *timer)
 void ored_timer_init(struct ored_member *m)
 {
 	spin_lock_init(&m->timer_lock);
+	ored_lock_class(&m->timer_lock, ORED_LOCK_TIMER);
 	m->timer_at = U64_MAX;
 	hrtimer_setup(&m->timer, fire, CLOCK_MONOTONIC, HRTIMER_MODE_ABS_SOFT);
 }

@@ -107,6 +107,7 @@ static bool is_partial(const struct ored_slot *slot, u32 stage, u32 chunk)
 
 /* Fills a train from one flow; under the link's lock. */
 static void fill(struct ored_link *l, struct ored_train *train, u32 stage, u32 most)
+	__must_hold(&l->lock)
 {
 	struct ored_slot *slot = train->slot;
 	struct ored_slot_peer *peer = &slot->peer[l->rank];
@@ -114,6 +115,7 @@ static void fill(struct ored_link *l, struct ored_train *train, u32 stage, u32 m
 	bool resent;
 	u32 chunk;
 
+	lockdep_assert_held(&l->lock);
 	train->stage = stage;
 	train->first = ored_map_first(&slot->map,
 				      stage == ORED_SCATTER ? l->rank : l->m->rank);
@@ -164,9 +166,11 @@ static void return_tokens(struct ored_member *m, u32 packets)
 
 /* Chooses from one op, which has been entered; under the link's lock. */
 static bool choose_from(struct ored_link *l, struct ored_train *train, u32 most)
+	__must_hold(&l->lock)
 {
 	u32 stage;
 
+	lockdep_assert_held(&l->lock);
 	/* Once it has failed, its flows are stopped; pairs with stop_flows(). */
 	if (READ_ONCE(train->slot->error))
 		return false;

@@ -209,11 +209,15 @@ static void note_narrow(struct ored_link *l, const struct dst_entry *dst)
 	u16 payload = ored_route_payload(l->m, dst);
 	bool news;
 
+	if (READ_ONCE(l->path->ok) <= payload)
+		return;
+	spin_lock(&l->m->lock);
 	spin_lock(&l->lock);
 	news = l->path->ok > payload;
 	if (news)
-		l->path->ok = payload;
+		WRITE_ONCE(l->path->ok, payload);
 	spin_unlock(&l->lock);
+	spin_unlock(&l->m->lock);
 	if (news)
 		ored_count(l->m->stats, ORED_CNT_PATH_SHRUNK);
 }
@@ -239,6 +243,9 @@ int ored_transmit(struct ored_link *l, struct ored_route *route, struct sk_buff 
 	bool fragment;
 	int err;
 
+	/* On the loopback IP hands the packet to ourselves. */
+	lockdep_assert_not_held(&l->m->lock);
+	lockdep_assert_not_held(&l->lock);
 	fragment = size + ored_overhead(l->m) - ORED_WIRE_HEADER > dst_mtu(route->dst);
 	if (unlikely(fragment))
 		note_narrow(l, route->dst);

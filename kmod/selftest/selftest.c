@@ -19,6 +19,7 @@ struct suite {
 };
 
 static const struct suite suites[] __initconst = {
+	{ "lock", ored_selftest_lock },
 	{ "wire", ored_selftest_wire },
 	{ "chunkmap", ored_selftest_chunkmap },
 	{ "reduce", ored_selftest_reduce },

@@ -12,6 +12,7 @@
 
 int ored_selftest_run(void);
 
+bool ored_selftest_lock(void);
 bool ored_selftest_wire(void);
 bool ored_selftest_chunkmap(void);
 bool ored_selftest_reduce(void);

@@ -8,6 +8,7 @@
 #include <linux/slab.h>
 #include <linux/ored.h>
 
+#include "../lock.h"
 #include "../member.h"
 #include "../slot.h"
 #include "selftest.h"
@@ -157,6 +158,7 @@ static struct ored_member * __init member(void)
 	m->payload = ORED_PAYLOAD_MIN;
 	m->payload_bound = ORED_PAYLOAD_MIN;
 	spin_lock_init(&m->lock);
+	ored_lock_class(&m->lock, ORED_LOCK_MEMBER);
 	m->links = kcalloc(RANKS, sizeof(*m->links), GFP_KERNEL);
 	for (u32 r = 0; m->links && r < RANKS; r++) {
 		m->links[r].m = m;

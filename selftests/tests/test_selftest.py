@@ -8,7 +8,7 @@ from lib import module, tap
 from lib.log import Log
 from lib.sockets import Ranks, refused
 
-SUITES = "wire", "chunkmap", "reduce", "slot"
+SUITES = "lock", "wire", "chunkmap", "reduce", "slot"
 
 
 def test_pass():
