@@ -63,6 +63,40 @@ static void check_rounds(u32 nranks)
 	free(met);
 }
 
+/* In 2D a rank starts with its own shards, and each turn's two sides agree. */
+static void check_turns(u32 nranks, u32 groups)
+{
+	struct ored_tar2d_turn turn, peer;
+	struct ored_tar2d t;
+	u32 rank, round, *whole;
+
+	if (ored_tar2d_init(&t, nranks, groups)) {
+		MUST(!groups || nranks % groups);
+		return;
+	}
+	/* Contributions to a rank's own shard, and then whole shards it has. */
+	whole = calloc(nranks, sizeof(*whole));
+	for (round = 0; round < ored_tar2d_rounds(&t); round++) {
+		for (rank = 0; rank < nranks; rank++) {
+			ored_tar2d_turn(&t, rank, round, &turn);
+			MUST(turn.to < nranks && turn.to != rank);
+			MUST(turn.sent < t.size && turn.heard < t.size);
+			ored_tar2d_turn(&t, turn.to, round, &peer);
+			MUST(peer.from == rank && peer.stage == turn.stage);
+			MUST(peer.heard == turn.sent);
+			MUST((turn.stage == ORED_TAR2D_ACROSS) ==
+			     (turn.to / t.size != rank / t.size));
+			/* Shards that aren't whole go to their owner only. */
+			MUST(turn.stage == ORED_TAR2D_GATHER ||
+			     turn.sent == turn.to % t.size);
+			whole[turn.to]++;
+		}
+	}
+	for (rank = 0; rank < nranks; rank++)
+		MUST(whole[rank] == 2 * (t.size - 1) + (groups - 1));
+	free(whole);
+}
+
 /* What one rank has heard of a stage from one other */
 struct heard {
 	struct ored_chunkmap map;
@@ -194,6 +228,7 @@ int LLVMFuzzerTestOneInput(const u8 *data, size_t len)
 	ored_map_init(&map, bytes, payload, nranks);
 	check_cut(&map);
 	check_rounds(nranks);
+	check_turns(nranks, payload % 17);
 	/* A model of all its packets for a bucket of a size like that. */
 	nranks = 2 + nranks % (MODEL_RANKS - 1);
 	ored_map_init(&map, 1 + bytes % (MODEL_CHUNKS * payload), payload, nranks);
