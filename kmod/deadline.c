@@ -149,7 +149,7 @@ static void look_around(struct ored_slot *slot, u64 now)
 {
 	struct ored_member *m = slot->m;
 	u64 published = ored_limits_published(&slot->limits);
-	u64 newest = m->posted - 1, round_trip = 0;
+	u64 repair = 0;
 	struct ored_link *l;
 	bool all = true;
 
@@ -160,15 +160,16 @@ static void look_around(struct ored_slot *slot, u64 now)
 	ored_for_each_link(m, l) {
 		u64 left = READ_ONCE(l->standing.left);
 
+		if (test_bit(l->rank, slot->need))
+			repair = max(repair, ored_link_repair_ns(l));
 		if (test_bit(l->rank, slot->need) && READ_ONCE(l->standing.posted) <= slot->op)
 			all = false;
+		if (left <= slot->op || !ored_standing_live(&l->standing, now, published))
+			continue;
 		/* Who has left no more than what is posted here did so with our help. */
-		if (left > newest && ored_standing_live(&l->standing, now, published))
-			ored_term_left(&slot->term, left - newest, now);
-		round_trip = max(round_trip, ored_link_round_trip_ns(l));
+		ored_term_left(&slot->term, left > m->posted ? 2 : 1, now);
 	}
-	/* What was lost can be sent again once. */
-	slot->term.limits.grace = max(slot->limits.grace, 2 * round_trip);
+	slot->term.limits.grace = ored_term_grace(&slot->limits, repair);
 	if (all)
 		ored_term_posted(&slot->term, now);
 }

@@ -109,12 +109,22 @@ static bool ready(const struct ored_slot *slot, u32 chunk)
 	return true;
 }
 
+/* Peers that have left the group, and said so */
+static u32 departed(const struct ored_member *m)
+{
+	const struct ored_link *l;
+	u32 n = 0;
+
+	ored_for_each_link(m, l)
+		n += READ_ONCE(l->status) == ORED_PEER_LEFT;
+	return n;
+}
+
 /* Has everybody who is waited for given everything? */
 static bool is_complete(const struct ored_slot *slot)
 {
 	const struct ored_member *m = slot->m;
 	const struct ored_link *l;
-	u32 left = 0;
 
 	if (atomic_read(&slot->reducing))
 		return false;
@@ -122,10 +132,9 @@ static bool is_complete(const struct ored_slot *slot)
 		if (test_bit(l->rank, slot->need) &&
 		    atomic_read(&slot->peer[l->rank].gathering) > 0)
 			return false;
-		left += READ_ONCE(l->status) == ORED_PEER_LEFT;
 	}
 	return !slot->bounded ||
-	       ored_quorum(bitmap_weight(slot->need, m->nranks), m->nranks - left);
+	       ored_quorum(bitmap_weight(slot->need, m->nranks), m->nranks - departed(m));
 }
 
 static void try_complete(struct ored_slot *slot)
@@ -264,17 +273,25 @@ static void learn(struct ored_slot *slot)
 {
 	struct ored_member *m = slot->m;
 	bool complete = slot->limit == ORED_LIMIT_COMPLETE;
-	u32 loss;
+	u32 loss, given;
 
 	if (complete && (!m->fastest || slot->elapsed_ns < m->fastest))
 		WRITE_ONCE(m->fastest, slot->elapsed_ns);
-	if (!slot->bounded || slot->limit == ORED_LIMIT_BEHIND)
+	if (!slot->bounded)
 		return;
-	loss = ored_op_loss(slot);
-	ored_bound_ended(&m->bound, slot->mine.bytes, slot->elapsed_ns, loss, complete);
+	ored_op_report(slot);
+	loss = ored_op_loss(slot, &given);
+	/* What a rank loses that is cut off says nothing. */
+	if (!ored_quorum(given, m->nranks - departed(m)))
+		return;
+	if (slot->limit == ORED_LIMIT_BEHIND) {
+		ored_bound_behind(&m->bound, loss);
+		return;
+	}
+	ored_bound_ended(&m->bound, slot->mine.bytes, slot->elapsed_ns, loss,
+			 complete && given == bitmap_weight(slot->need, m->nranks));
 	if (slot->in_term)
 		ored_early_end(slot, loss);
-	ored_op_report(slot);
 }
 
 /* What the end of an op means for those after it. */

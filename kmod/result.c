@@ -223,34 +223,52 @@ static void contributors(struct ored_slot *slot, struct ored_result *result)
 		set_rank(all_in(slot, r) ? result->contributed : result->missing, r);
 }
 
+/* Has a peer given anything to an op that waited for it? */
+static bool gave(const struct ored_slot *slot, const struct ored_link *l)
+{
+	const struct ored_slot_peer *peer = &slot->peer[l->rank];
+
+	if (!test_bit(l->rank, slot->need))
+		return false;
+	return atomic_read(&peer->scattering) < (int)ored_map_count(&slot->map, slot->m->rank) ||
+	       atomic_read(&peer->gathering) < (int)ored_map_count(&slot->map, l->rank);
+}
+
+/* Bytes of a peer's contributions that came to the own shard; the last chunk roughly */
+static u64 contributed(const struct ored_slot *slot, const struct ored_link *l)
+{
+	u64 shard = ored_map_shard_bytes(&slot->map, slot->m->rank);
+	int owes = max(atomic_read(&slot->peer[l->rank].scattering), 0);
+
+	return shard - min(shard, (u64)owes * slot->map.payload);
+}
+
 /**
- * ored_op_loss() - how much is missing of what live peers should have given
+ * ored_op_loss() - how much is missing of what peers should have given
  * @slot: finished
+ * @given: receives how many ranks have given anything, the own one included
  *
- * Ranks that the op didn't wait for don't count: no bound would bring theirs.
+ * Ranks that the op didn't wait for, or that have given nothing at all, don't
+ * count: no bound would have brought theirs.
  *
  * Return: parts per million
  */
-u32 ored_op_loss(const struct ored_slot *slot)
+u32 ored_op_loss(const struct ored_slot *slot, u32 *given)
 {
-	const struct ored_member *m = slot->m;
-	u32 need = bitmap_weight(slot->need, m->nranks);
-	u64 scatter = ored_map_shard_bytes(&slot->map, m->rank) * (need - 1), gather = 0;
+	u64 own = ored_map_shard_bytes(&slot->map, slot->m->rank), expected = 0, missing = 0;
 	const struct ored_link *l;
-	u64 missing;
 
-	if (whole(slot))
-		return 0;
-	missing = scatter - min(scatter, scattered(slot));
-	ored_for_each_link(m, l) {
+	*given = 1;
+	ored_for_each_link(slot->m, l) {
 		u64 shard = ored_map_shard_bytes(&slot->map, l->rank);
 
-		if (!test_bit(l->rank, slot->need))
+		if (!gave(slot, l))
 			continue;
-		gather += shard;
-		missing += shard - gathered(slot, l->rank);
+		++*given;
+		expected += own + shard;
+		missing += own - contributed(slot, l) + shard - gathered(slot, l->rank);
 	}
-	return scatter + gather ? (u32)div64_u64(missing * 1000000, scatter + gather) : 0;
+	return expected ? (u32)div64_u64(missing * 1000000, expected) : 0;
 }
 
 /* Parts per million of what should have come */
@@ -331,11 +349,12 @@ void ored_op_report(const struct ored_slot *slot)
 	static const char * const limits[] = { "failed", "complete", "early", "hard", "behind" };
 	DECLARE_BITMAP(missing, ORED_MAX_RANKS) = {};
 	struct ored_member *m = slot->m;
-	u32 r;
+	u32 loss, r;
 
 	lockdep_assert_held(&m->lock);
 	if (whole(slot) || !__ratelimit(&m->report))
 		return;
+	loss = ored_op_loss(slot, &r);
 	for (r = 0; r < m->nranks; r++) {
 		if (!all_in(slot, r))
 			__set_bit(r, missing);
@@ -343,7 +362,7 @@ void ored_op_report(const struct ored_slot *slot)
 	pr_info("ored: group %u rank %u op %llu: partial, %s after %llu of %llu us, %u ppm missing; ranks present: %*pbl, missing: %*pbl\n",
 		m->conf.group, m->rank, slot->op, limits[slot->limit],
 		div_u64(slot->elapsed_ns, NSEC_PER_USEC),
-		div_u64(slot->published_ns, NSEC_PER_USEC), ored_op_loss(slot),
+		div_u64(slot->published_ns, NSEC_PER_USEC), loss,
 		m->nranks, slot->some, m->nranks, missing);
 }
 

@@ -134,7 +134,7 @@ static u32 stands(struct ored_rx *rx, u64 now)
 	if (rx->pkt.type != ORED_T_SCATTER && rx->pkt.type != ORED_T_GATHER)
 		ored_early_heard(l, rx->pkt.params.bytes);
 	return ored_standing_heard(&l->standing, posted, left, READ_ONCE(rx->m->posted), now,
-				   READ_ONCE(rx->m->fastest));
+				   div_u64(READ_ONCE(rx->m->fastest), rx->m->conf.depth));
 }
 
 /* It moves on: a slot that it lacked may be open now. Return: whether to try */

@@ -127,10 +127,10 @@ static void fill(struct ored_link *l, struct ored_train *train, u32 stage, u32 m
 		if (train->n && partial != train->partial)
 			break;
 		train->partial = partial;
-		if (ored_tail(resent ? chunk : peer->next[stage], flow->count))
-			train->tails |= 1U << train->n;
 		if (!resent)
 			peer->next[stage]++;
+		if (ored_tail(peer->next[stage] - 1, flow->count))
+			train->tails |= 1U << train->n;
 		ored_flow_sent(flow, chunk, train->clock);
 		train->resent |= (u32)resent << train->n;
 		train->chunk[train->n++] = chunk;

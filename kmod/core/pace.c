@@ -5,7 +5,7 @@
 #define NS_PER_S	1000000000ULL
 #define STEADY		3	/* spans without growth, until the rate is known */
 #define GROWN_PERCENT	115	/* of the rate: less isn't growth */
-#define KNOWN_PERCENT	100	/* of the rate is earned once it is known, */
+#define KNOWN_PERCENT	101	/* of the rate is earned once it is known, */
 #define PROBE_PERCENT	125	/* in one span of eight, */
 #define START_PERCENT	200	/* and before */
 #define TRAIN_NS	250000	/* the longest that one peer's train may take */
@@ -22,31 +22,27 @@ void ored_pace_init(struct ored_pace *p, u32 packet)
 	p->packet = packet;
 }
 
-/* Where a span ends is chance, so that the highest would always be too high. */
-static u64 mean(const struct ored_pace *p)
+static u64 highest(const struct ored_pace *p)
 {
-	u32 i, n = min_t(u32, p->nrecent, ORED_PACE_SAMPLES);
-	u64 sum = 0;
+	u64 most = 0;
+	u32 i;
 
-	for (i = 0; i < n; i++)
-		sum += p->recent[i];
-	return div_u64(sum, n);
+	for (i = 0; i < min_t(u32, p->nrecent, ORED_PACE_SAMPLES); i++)
+		most = max(most, p->recent[i]);
+	return most;
 }
 
 static void sample(struct ored_pace *p, u64 rate)
 {
 	/* Who was held back by anything else could have been faster. */
-	if (p->rate && !p->held && rate * 100 <= p->rate * GROWN_PERCENT)
+	if (p->rate && !p->held && rate <= p->rate)
 		return;
-	if (rate * 100 > p->rate * GROWN_PERCENT) {
-		/* What was slower says nothing any more. */
-		p->nrecent = 0;
+	if (rate * 100 > p->rate * GROWN_PERCENT)
 		p->steady = 0;
-	} else if (p->steady < STEADY) {
+	else if (p->steady < STEADY)
 		p->steady++;
-	}
 	p->recent[p->nrecent++ % ORED_PACE_SAMPLES] = rate;
-	p->rate = mean(p);
+	p->rate = highest(p);
 }
 
 static void begin_span(struct ored_pace *p, u64 sent, u64 now)

@@ -7,11 +7,13 @@
  *
  * Tokens, in bytes, are earned at the measured rate and spent by packets; as many
  * as ORED_PACE_PACKETS packets need, or as are earned in ORED_PACE_NS, may be
- * saved. The rate is the mean of what was acknowledged in the last
+ * saved. The rate is the most that was acknowledged in any of the last
  * ORED_PACE_SAMPLES spans in which the link held us back: there were no tokens, or
- * most peers' windows were full. While it grows, tokens are earned at twice the
- * rate; afterwards at just it and, in one span of eight, at more, so
- * that a link that gets faster is noticed.
+ * most peers' windows were full; or more if any other span has shown more. While
+ * it grows, tokens are earned at twice the rate; afterwards at just more than it
+ * and, in one span of eight, at a quarter more, so that a link that gets faster is
+ * noticed. Rather too fast than too slow: then windows hold back what the pace
+ * doesn't, while a rank that is too slow has all others wait for it.
  *
  * A span's rate is its bytes by the time in which they were acknowledged or, if
  * that is longer, sent: queues at several receivers that empty at the same time
@@ -29,7 +31,7 @@
 #define ORED_PACE_NS		1000000	/* or so much time's worth of them */
 #define ORED_PACE_SAMPLES	8
 #define ORED_PACE_SPAN_NS	2000000	/* a span is at least as long, */
-#define ORED_PACE_SPAN_PACKETS	32	/* and has at least so many packets */
+#define ORED_PACE_SPAN_PACKETS	96	/* and has at least so many packets */
 
 /**
  * struct ored_pace - a sender's

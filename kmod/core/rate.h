@@ -17,7 +17,7 @@
 
 #define ORED_WINDOW_MIN		2
 #define ORED_WINDOW_MAX		2048
-#define ORED_WINDOW_PACED	8	/* where the pace, not the window, holds back: */
+#define ORED_WINDOW_PACED	6	/* where the pace, not the window, holds back: */
 					/* less costs more in ACKs than it saves in queues */
 #define ORED_WINDOW_SHARE	32	/* first windows of all peers together */
 #define ORED_QUEUE_PACKETS	6	/* that may wait on the way, or */

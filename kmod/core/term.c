@@ -31,7 +31,7 @@ void ored_term_posted(struct ored_term *t, u64 now)
 /**
  * ored_term_left() - a live peer has left the op
  * @t: its term
- * @ops: how many ops it has left, from this one on: 1 is this one alone
+ * @ops: 1: but none that isn't posted here; 2: such a one too
  * @now: the time; only the first call of a kind matters
  */
 void ored_term_left(struct ored_term *t, u64 ops, u64 now)

@@ -8,8 +8,9 @@
  * post + W. The scatter is sealed at the reference + D1, the op ends at the
  * reference + D, so nobody waits longer than D + W. An op that a live peer has
  * left already ends sooner: G after the last packet that was of any use, and at
- * once if that peer has left the next one too. So ranks that fell apart meet
- * again, while those that are in step don't notice.
+ * once if that peer has also left one that isn't posted here, which it can only
+ * have ended without this rank. So ranks that fell apart meet again, while those
+ * that are in step don't notice, however many ops they have in flight.
  *
  * All times are nanoseconds of one monotonic clock; ORED_NEVER is a time that
  * doesn't come.
@@ -41,7 +42,7 @@ struct ored_limits {
  * @begin: when it began
  * @all_posted: when all peers that count had posted it
  * @evidence: when a live peer was first seen to have left it
- * @overtaken: when a live peer was first seen to have left the next one
+ * @overtaken: when a live peer was first seen to have left one not posted here
  * @useful: when the last packet came that told anything new
  */
 struct ored_term {
