@@ -14,8 +14,10 @@
 #include <linux/slab.h>
 #include <linux/spinlock.h>
 #include <linux/timer.h>
+#include <linux/vmalloc.h>
 #include <linux/workqueue.h>
 #include <net/net_namespace.h>
+#include <asm/fpu/api.h>
 
 static DEFINE_SPINLOCK(lock);
 static DEFINE_MUTEX(first);
@@ -46,6 +48,16 @@ static int out_of_bounds(void)
 	WRITE_ONCE(p[64 + zero], 1);
 	kfree(p);
 	return 0;
+}
+
+static int use_after_vfree(void)
+{
+	char *p = vmalloc(PAGE_SIZE);
+
+	if (!p)
+		return -ENOMEM;
+	vfree(p);
+	return READ_ONCE(p[8]) & 0;
 }
 
 static int abba(void)
@@ -104,6 +116,22 @@ static int rcu_unlocked(void)
 	static void __rcu *pointer;
 
 	return rcu_dereference(pointer) ? 1 : 0;
+}
+
+/* Which processor it is can change at any time. */
+static int preempt_unsafe(void)
+{
+	return smp_processor_id() < 0;
+}
+
+/* What the FPU held for the outer user would be lost. */
+static int fpu_twice(void)
+{
+	kernel_fpu_begin();
+	kernel_fpu_begin();
+	kernel_fpu_end();
+	kernel_fpu_end();
+	return 0;
 }
 
 static int bad_shift(void)
@@ -199,11 +227,14 @@ static const struct {
 	BUG_ENTRY(none),
 	BUG_ENTRY(use_after_free),
 	BUG_ENTRY(out_of_bounds),
+	BUG_ENTRY(use_after_vfree),
 	BUG_ENTRY(abba),
 	BUG_ENTRY(softirq_unsafe),
 	BUG_ENTRY(sleep_atomic),
 	BUG_ENTRY(sleep_rcu),
 	BUG_ENTRY(rcu_unlocked),
+	BUG_ENTRY(preempt_unsafe),
+	BUG_ENTRY(fpu_twice),
 	BUG_ENTRY(bad_shift),
 	BUG_ENTRY(list_twice),
 	BUG_ENTRY(free_armed_timer),
