@@ -71,8 +71,8 @@ uml_boot() {
 	[ -z "$virtual$seed" ] || environment=(
 		"LD_PRELOAD=$(uml_helper detrand.c -shared -fPIC)"
 		"ORED_SEED=${seed:-0}")
-	trap 'uml_end; exit 130' INT
-	trap 'uml_end; exit 143' TERM
+	trap 'uml_end; on_signal INT 130' INT
+	trap 'uml_end; on_signal TERM 143' TERM
 	(
 		cd "$work" || exit
 		ulimit -c 0
