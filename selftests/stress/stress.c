@@ -6,8 +6,8 @@
  *
  * Actors, a process each, share a network namespace and repeat what they do
  * until the time is up: groups that are opened, used by several threads and
- * closed at any moment, groups whose processes are killed, sockets that forked
- * children go on with, namespaces that end under live ops, devices that are
+ * closed at any moment, sockets that are closed while they join, groups whose
+ * processes are killed, sockets that forked children go on with, namespaces that end under live ops, devices that are
  * removed under a group, and attempts to unload the module.
  *
  * A sum that is delivered must be right. Exits with 1 if one isn't, if a call
@@ -273,6 +273,34 @@ static void act_use(void)
 	close_all(&group, fd);
 }
 
+/* Ranks of which some never come, and the others don't wait for them */
+static void act_abandon(void)
+{
+	struct test_group group = new_group();
+	uint32_t r, opened, some = 1 + rng_below(&rng, group.nranks);
+	int fd[MAX_RANKS], error;
+
+	step("joining in vain");
+	for (opened = 0; opened < some; opened++) {
+		fd[opened] = ored_socket();
+		if (fd[opened] < 0) {
+			if (!no_module(-errno))
+				die("stress: opening a socket");
+			break;
+		}
+		error = join_start(&group, opened, fd[opened]);
+		if (error)
+			fail("stress: beginning to join: %s", strerror(-error));
+	}
+	sleep_ms(rng_below(&rng, 30));
+	step("closing while joining");
+	for (r = 0; r < opened; r++) {
+		if (rng_one_in(&rng, 3))
+			shutdown(fd[r], rng_below(&rng, 3));
+		close(fd[r]);
+	}
+}
+
 /* Waits for a child, whatever it died of but our own complaints. */
 static void reap(pid_t pid)
 {
@@ -290,13 +318,14 @@ static void reap(pid_t pid)
 
 static pid_t start_child(void)
 {
+	uint64_t seed = rng_next(&rng);
 	pid_t pid = fork();
 
 	if (pid < 0)
 		die("fork");
 	if (pid == 0) {
 		prctl(PR_SET_PDEATHSIG, SIGKILL);
-		rng.state ^= getpid();
+		rng = rng_seeded(seed, self);
 	}
 	return pid;
 }
@@ -555,6 +584,7 @@ static const struct {
 } actors[] = {
 	{ "use", act_use },
 	{ "use", act_use },
+	{ "abandon", act_abandon },
 	{ "kill", act_kill },
 	{ "fork", act_fork },
 	{ "namespace", act_namespace },
