@@ -76,9 +76,22 @@ check: ## everything there is to test, on all kernels
 	selftests/check
 
 .PHONY: check-debug
-check-debug: ## the kernel selftests on a kernel that finds leaks, races, ...
+check-debug: ## all that kernels full of checkers find: leaks, races, misuse, ...
+	selftests/check --debug
+
+# Hours of `make soak`.
+HOURS		?= 1
+
+.PHONY: soak
+soak: ## random tests on the debug kernels, with new seeds, for HOURS=1
 	selftests/deps build vm check
-	selftests/run --kernel debug
+	selftests/soak --hours '$(HOURS)'
+
+.PHONY: fuzz-full
+fuzz-full: ## 200,000 random call sequences, 1,000,000 damaged packets, twice each
+	selftests/deps build vm check
+	ORED_FUZZ=200000 selftests/run --kernel debug test_sockfuzz
+	ORED_FUZZ=1000000 selftests/run --kernel debug test_pktfuzz
 
 .PHONY: coverage
 coverage: ## which lines of the module the kernel selftests run, and why not all

@@ -1,8 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
-# vm: kernels=6.1,debug-smp cpus=2 timeout=7200
+# vm: kernels=6.1,debug,debug-smp cpus=2 timeout=7200
 #
-# Everything at the same time on two processors. ORED_STRESS=N does it for N
+# Everything at the same time on several processors. ORED_STRESS=N does it for N
 # seconds; ORED_SEED=N starts from another number.
 set -euo pipefail
 # shellcheck source=selftests/stress/tap.sh
