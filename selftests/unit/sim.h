@@ -63,7 +63,7 @@ struct sim_conf {
 	u32	incast_fixed;	/* or this many; 0: by policy */
 	bool	no_early;
 	bool	no_learning;	/* Tq is known from the start, D stays */
-	u32	bound_ppm;	/* then D / Tq; of as many ops as are in flight at once */
+	u32	bound_ppm;	/* then D / Tq */
 	struct ored_bound_conf bound;
 	u64	seed;
 };
@@ -73,7 +73,8 @@ struct sim_result {
 	u64	op;
 	u64	posted;
 	u64	elapsed;
-	u64	allowed;	/* published bound when it was posted */
+	u64	took;		/* of it, since the op before it has ended */
+	u64	allowed;	/* elapsed at the most, as known when it was posted */
 	u8	limit;		/* enum ored_limit */
 	bool	reliable;
 	bool	frozen;		/* the host stood still meanwhile */

@@ -113,6 +113,8 @@ static u64 slot_at(struct sim *sim, struct sim_host *h, struct sim_slot *slot)
 		return SIM_NEVER;
 	if (slot->reliable)
 		return slot->ask_at;
+	if (slot->op != h->left)
+		return SIM_NEVER;
 	at = min(ored_term_end_at(&slot->term), early_at(sim, h, slot));
 	return slot->sealed ? at : min(at, ored_term_seal_at(&slot->term));
 }
@@ -265,11 +267,11 @@ static void steer(struct sim *sim, struct sim_host *h, struct sim_slot *slot,
 		return;
 	if (slot->reliable || sim->conf.deadline) {
 		if (complete)
-			ored_bound_sample(&h->bound, slot->map.bytes, result->elapsed);
+			ored_bound_sample(&h->bound, slot->map.bytes, result->took);
 	} else if (result->limit == ORED_LIMIT_BEHIND) {
 		ored_bound_behind(&h->bound, loss);
 	} else {
-		ored_bound_ended(&h->bound, slot->map.bytes, result->elapsed, loss, complete);
+		ored_bound_ended(&h->bound, slot->map.bytes, result->took, loss, complete);
 	}
 }
 
@@ -292,7 +294,7 @@ static void learn(struct sim *sim, struct sim_host *h, struct sim_slot *slot,
 	if (result->limit != ORED_LIMIT_BEHIND && of)
 		ored_early_adapt(&h->early, loss);
 	tally(sim, h, slot, slot->need, &expected, &received);
-	h->tc = ored_early_pack(ored_early_sample(result->elapsed, slot->term.limits.bound,
+	h->tc = ored_early_pack(ored_early_sample(result->took, slot->limits.bound,
 						  received, expected, result->limit));
 	h->tc_op = slot->op;
 	ored_incast_ended(&h->incast, !h->disturbed && result->limit == ORED_LIMIT_COMPLETE);
@@ -333,13 +335,66 @@ static u64 next_gap(struct sim *sim, struct sim_host *h)
 			 sim_below(sim, (u32)(sim->conf.gap_jitter / 1000)) * 1000ULL : 0);
 }
 
-/* An op has left: its result is the application's. */
+/* What is known of the peers tells of a posted op. */
+static void consider(struct sim *sim, struct sim_host *h, struct sim_slot *slot)
+{
+	u64 span = published(sim, h);
+	bool all = true;
+	u32 r;
+
+	if (slot->state != SIM_POSTED || slot->reliable || slot->op != h->left)
+		return;
+	for (r = 0; r < sim->conf.nranks; r++) {
+		const struct ored_standing *s = &h->link[r].standing;
+
+		if (r == h->rank)
+			continue;
+		if (slot->need & bit(r) && s->posted <= slot->op)
+			all = false;
+		if (s->left > slot->op && ored_standing_live(s, sim->now, span))
+			ored_term_left(&slot->term, s->left > h->posted ? 2 : 1, sim->now);
+	}
+	if (all)
+		ored_term_posted(&slot->term, sim->now);
+	arm(sim, h, slot_at(sim, h, slot));
+}
+
+/* Terms come one after another: that of an op begins when those before it have ended. */
+static void begin_term(struct sim *sim, struct sim_host *h)
+{
+	struct sim_slot *slot = slot_of(sim, h, h->left);
+
+	if (!slot || slot->state != SIM_POSTED || slot->reliable)
+		return;
+	ored_term_begin(&slot->term, &slot->limits, sim->now);
+	slot->term.limits.grace = ored_term_grace(&slot->limits, repair_time(sim, h));
+	consider(sim, h, slot);
+}
+
+/* When an op has ended for certain, if all before it do */
+static void promise(struct sim_host *h, struct sim_slot *slot)
+{
+	if (slot->op == h->left)
+		h->promised = slot->posted_at;
+	if (slot->reliable || h->promised == SIM_NEVER)
+		h->promised = SIM_NEVER;
+	else
+		h->promised = max(h->promised, slot->posted_at) +
+			      ored_limits_published(&slot->limits);
+	slot->promised = h->promised;
+}
+
+static void judge(struct sim *sim, struct sim_host *h, struct sim_slot *slot);
+
+/* An op has ended: its result is the application's. */
 static void end(struct sim *sim, struct sim_host *h, struct sim_slot *slot, u8 limit)
 {
 	struct sim_result result = {
 		.op = slot->op, .posted = slot->posted_at,
 		.elapsed = sim->now - slot->posted_at,
-		.allowed = ored_limits_published(&slot->term.limits),
+		.took = sim->now - max(slot->posted_at, h->left_at),
+		.allowed = slot->promised == SIM_NEVER ? SIM_NEVER :
+			   slot->promised - slot->posted_at,
 		.limit = limit, .reliable = slot->reliable,
 		.frozen = h->thawed_at > slot->posted_at,
 		.contributors = 1,
@@ -361,15 +416,22 @@ static void end(struct sim *sim, struct sim_host *h, struct sim_slot *slot, u8 l
 	}
 	result.loss = loss_of(sim, h, slot, all);
 	learn(sim, h, slot, &result);
-	while ((slot = slot_of(sim, h, h->left)) && slot->state == SIM_ENDED)
+	while ((slot = slot_of(sim, h, h->left)) && slot->state == SIM_ENDED) {
 		h->left++;
+		h->left_at = sim->now;
+	}
 	slide(sim, h);
+	/* Ops may be complete before one that is older: its term goes on. */
+	if (h->left > result.op)
+		begin_term(sim, h);
 	if (sim->conf.depth == 1 || h->blocked) {
 		h->blocked = false;
 		gap = dead && sim->conf.obedient ? 0 : next_gap(sim, h);
 		sim_push(sim, sim->now + gap, SIM_POST, h->rank, NULL);
 	}
 	sim->done(sim, h->rank, &result);
+	if (slot)
+		judge(sim, h, slot);
 }
 
 /* All that is waited for has come, and those who were are enough. */
@@ -400,7 +462,7 @@ static void judge(struct sim *sim, struct sim_host *h, struct sim_slot *slot)
 		end(sim, h, slot, ORED_LIMIT_COMPLETE);
 		return;
 	}
-	if (slot->reliable)
+	if (slot->reliable || slot->op != h->left)
 		return;
 	if (sim->now >= ored_term_end_at(&slot->term)) {
 		end(sim, h, slot, sim->now >= ored_term_hard_at(&slot->term) ?
@@ -418,30 +480,6 @@ static void judge(struct sim *sim, struct sim_host *h, struct sim_slot *slot)
 	}
 }
 
-/* What is known of the peers tells of a posted op. */
-static void consider(struct sim *sim, struct sim_host *h, struct sim_slot *slot)
-{
-	u64 span = published(sim, h);
-	bool all = true;
-	u32 r;
-
-	if (slot->state != SIM_POSTED)
-		return;
-	for (r = 0; r < sim->conf.nranks; r++) {
-		const struct ored_standing *s = &h->link[r].standing;
-
-		if (r == h->rank)
-			continue;
-		if (slot->need & bit(r) && s->posted <= slot->op)
-			all = false;
-		if (s->left > slot->op && ored_standing_live(s, sim->now, span))
-			ored_term_left(&slot->term, s->left > h->posted ? 2 : 1, sim->now);
-	}
-	if (all)
-		ored_term_posted(&slot->term, sim->now);
-	arm(sim, h, slot_at(sim, h, slot));
-}
-
 static void mark(struct sim *sim, struct sim_host *h, u32 peer)
 {
 	sim_send(sim, h, sim_packet(sim, h, peer, SIM_MARK));
@@ -450,7 +488,6 @@ static void mark(struct sim *sim, struct sim_host *h, u32 peer)
 void sim_host_post(struct sim *sim, struct sim_host *h)
 {
 	struct sim_slot *slot = slot_of(sim, h, h->posted);
-	struct ored_limits limits;
 	u32 r, chunk;
 
 	if (h->posted >= h->last)
@@ -467,9 +504,9 @@ void sim_host_post(struct sim *sim, struct sim_host *h)
 	slot->state = SIM_POSTED;
 	slot->posted_at = sim->now;
 	slot->ask_at = sim->now + QUESTION_GAP;
-	ored_bound_limits(&h->bound, slot->map.bytes, sim->conf.deadline, sim->conf.wait, &limits);
-	limits.grace = ored_term_grace(&limits, repair_time(sim, h));
-	ored_term_begin(&slot->term, &limits, sim->now);
+	ored_bound_limits(&h->bound, slot->map.bytes, sim->conf.deadline, sim->conf.wait,
+			  &slot->limits);
+	promise(h, slot);
 	for (r = 0; r < sim->conf.nranks; r++) {
 		const struct ored_standing *s = &h->link[r].standing;
 
@@ -486,7 +523,9 @@ void sim_host_post(struct sim *sim, struct sim_host *h)
 		contributed(h, slot, chunk);
 	}
 	h->more = true;
-	consider(sim, h, slot);
+	if (slot->op == h->left)
+		begin_term(sim, h);
+	arm(sim, h, slot_at(sim, h, slot));
 	judge(sim, h, slot);
 	if (sim->conf.depth > 1)
 		sim_push(sim, sim->now + next_gap(sim, h), SIM_POST, h->rank, NULL);
@@ -890,7 +929,7 @@ void sim_host_timer(struct sim *sim, struct sim_host *h)
 static void learn_beforehand(struct sim *sim, struct sim_host *h)
 {
 	struct ored_bound_conf conf = sim->conf.bound;
-	u64 quiet = sim_quiet(&sim->conf) * sim->conf.depth;
+	u64 quiet = sim_quiet(&sim->conf);
 	u32 i;
 
 	if (sim->conf.no_learning) {

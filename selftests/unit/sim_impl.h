@@ -64,6 +64,8 @@ struct sim_slot {
 	struct ored_map map;
 	struct ored_term term;
 	u64	posted_at, seal_last, need, ask_at;
+	struct ored_limits limits;
+	u64	promised;		/* when it has ended for certain */
 	u64	*in;			/* by chunk of the own shard: contributors */
 	bool	*reduced;
 	u32	*order;
@@ -80,7 +82,7 @@ struct sim_host {
 	u64	gap, last, lie;
 	u32	slower;
 	u64	posted, left;
-	u64	timer_at, post_at;
+	u64	timer_at, promised, left_at;
 	u64	egress_free;
 	u32	queued;
 	u64	train_op;
