@@ -29,6 +29,8 @@ static void work(struct kthread_work *due)
 	u64 op;
 
 	ored_deadline_check(m);
+	if (READ_ONCE(m->serves))
+		ored_op_serve(m);
 	if (!READ_ONCE(m->sweep))
 		return;
 	WRITE_ONCE(m->sweep, false);
@@ -93,21 +95,22 @@ void ored_deadline_free(struct ored_member *m)
 /**
  * ored_deadline_choose() - how long an op may take
  * @slot: about to be posted; its parameters are known
- * @op: what the caller wants
+ * @op: what the caller wants, or NULL
  */
 void ored_deadline_choose(struct ored_slot *slot, const struct ored_op *op)
 {
 	struct ored_member *m = slot->m;
 	u64 wait = ORED_WAIT_POLICY, deadline;
+	u32 deadline_us = op ? op->deadline_us : 0;
 
 	if (!slot->bounded)
 		return;
-	if (op->flags & ORED_OP_NO_WAIT)
+	if (op && op->flags & ORED_OP_NO_WAIT)
 		wait = 0;
-	else if (op->wait_us)
+	else if (op && op->wait_us)
 		wait = (u64)op->wait_us * NSEC_PER_USEC;
 	spin_lock_bh(&m->lock);
-	deadline = (u64)(op->deadline_us ?: m->policy.bound_us) * NSEC_PER_USEC;
+	deadline = (u64)(deadline_us ?: m->policy.bound_us) * NSEC_PER_USEC;
 	ored_bound_limits(&m->bound, slot->params.bytes, deadline, wait, &slot->limits);
 	spin_unlock_bh(&m->lock);
 }
@@ -131,6 +134,7 @@ void ored_deadline_promise(struct ored_slot *slot)
 	}
 	m->promised = max(m->promised, slot->posted_ns) + ored_limits_published(&slot->limits);
 	slot->published_ns = m->promised - slot->posted_ns;
+	m->patience = ored_limits_published(&slot->limits);
 }
 
 /* The bounded op whose term it is */
@@ -167,7 +171,7 @@ static void look_around(struct ored_slot *slot, u64 now)
 		if (left <= slot->op || !ored_standing_live(&l->standing, now, published))
 			continue;
 		/* Who has left no more than what is posted here did so with our help. */
-		ored_term_left(&slot->term, left > m->posted ? 2 : 1, now);
+		ored_term_left(&slot->term, left - slot->op, left > m->posted, now);
 	}
 	slot->term.limits.grace = ored_term_grace(&slot->limits, repair);
 	if (all)
@@ -248,6 +252,17 @@ void ored_deadline_check(struct ored_member *m)
 	spin_lock_bh(&m->lock);
 	ored_deadline_update(m);
 	spin_unlock_bh(&m->lock);
+}
+
+/**
+ * ored_deadline_serve() - a peer has gone on: the worker of one that has left goes
+ * on too
+ * @m: the membership
+ */
+void ored_deadline_serve(struct ored_member *m)
+{
+	if (READ_ONCE(m->serves))
+		kthread_queue_work(m->worker, &m->due_work);
 }
 
 /**

@@ -24,6 +24,7 @@ void ored_deadline_choose(struct ored_slot *slot, const struct ored_op *op);
 void ored_deadline_promise(struct ored_slot *slot);
 void ored_deadline_update(struct ored_member *m);
 void ored_deadline_check(struct ored_member *m);
+void ored_deadline_serve(struct ored_member *m);
 void ored_deadline_sweep(struct ored_member *m);
 
 /* Is there anything that ored_deadline_check() would do? Needs no lock. */

@@ -111,7 +111,8 @@ static bool tails_seen(const struct ored_slot *slot, u32 stage, u64 now, u64 *ro
 
 	*round_trip = 0;
 	ored_for_each_link(slot->m, l) {
-		if (!test_bit(l->rank, slot->need) || has_all(&slot->peer[l->rank], stage) ||
+		if (!test_bit(l->rank, stage == ORED_SCATTER ? slot->need : slot->owners) ||
+		    has_all(&slot->peer[l->rank], stage) ||
 		    !ored_standing_live(&l->standing, now, published))
 			continue;
 		if (!test_bit(l->rank, tails))
@@ -186,7 +187,7 @@ bool ored_early_serves(const struct ored_slot *slot, u32 stage, u32 rank)
 
 		peer = ored_incast_peer(m->rank, m->nranks, turn);
 		flow = &slot->peer[peer].tx[stage];
-		if (test_bit(peer, slot->need) && !READ_ONCE(flow->stopped) &&
+		if (test_bit(peer, slot->owners) && !READ_ONCE(flow->stopped) &&
 		    READ_ONCE(flow->arrived) < flow->count)
 			return false;
 	}

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Leaving. BYE says from which op on a rank takes no part: those fail at its
- * peers at once, instead of waiting for it. The ops before it, which it has
+ * Leaving. BYE says from which op on a rank takes no part: reliable ones fail at
+ * its peers at once, bounded ones don't wait for it. As long as its socket is
+ * open it still reduces its shard of bounded ops, without a contribution, so that
+ * a rank which has run out of data doesn't take a part of the result with it. The ops before it, which it has
  * posted, are still served: a rank that has its result may close its socket
  * while others miss packets of it, and one that is killed in the middle of an
  * op has already given its contribution. When all peers have left those ops,
@@ -23,8 +25,10 @@ static void send_bye(struct ored_link *l, u8 flags)
 
 	if (!READ_ONCE(l->path->session))
 		return;
+	if (READ_ONCE(l->m->serves) && !(flags & ORED_F_FINAL))
+		flags |= ORED_F_SERVES;
 	ored_packet_init(l, &pkt, ORED_T_BYE, flags);
-	pkt.op = (u32)READ_ONCE(l->m->posted);
+	pkt.op = (u32)READ_ONCE(l->m->last);
 	ored_send_packet(l, &pkt, NULL, 0, 0);
 }
 
@@ -42,6 +46,8 @@ void ored_leave(struct ored_member *m)
 	if (was_in) {
 		WRITE_ONCE(m->state, ORED_STATE_LEFT);
 		m->want_left = m->posted;
+		WRITE_ONCE(m->last, m->posted);
+		WRITE_ONCE(m->serves, rcu_access_pointer(m->sk));
 		if (rcu_access_pointer(m->sk))
 			m->deadline = U64_MAX;
 	}
@@ -62,13 +68,16 @@ void ored_leave(struct ored_member *m)
  */
 void ored_leave_orphan(struct ored_member *m)
 {
-	bool joined;
+	struct ored_link *l;
+	bool joined, served;
 	u64 op;
 
 	/* As soon as the socket is gone the timer may have it killed. */
 	rcu_read_lock();
 	spin_lock_bh(&m->lock);
 	RCU_INIT_POINTER(m->sk, NULL);
+	served = m->serves;
+	WRITE_ONCE(m->serves, false);
 	for (op = m->retained; op < m->posted; op++) {
 		struct ored_slot *slot = ored_slot_of(m, op);
 
@@ -80,6 +89,9 @@ void ored_leave_orphan(struct ored_member *m)
 	spin_unlock_bh(&m->lock);
 	if (joined) {
 		ored_leave(m);
+		if (served)
+			ored_for_each_link(m, l)
+				send_bye(l, ORED_F_REQUEST);
 		ored_timer_need(m, ktime_get_ns() + NSEC_PER_MSEC);
 	}
 	rcu_read_unlock();
@@ -170,6 +182,7 @@ void ored_leave_heard(struct ored_link *l, const struct ored_packet *pkt)
 		WRITE_ONCE(l->left_at, at);
 	if (l->status != ORED_PEER_LEFT)
 		trace_ored_peer(l, ORED_PEER_LEFT);
+	WRITE_ONCE(l->serves, pkt->flags & ORED_F_SERVES && !(pkt->flags & ORED_F_FINAL));
 	WRITE_ONCE(l->status, ORED_PEER_LEFT);
 	if (pkt->flags & ORED_F_FINAL) {
 		WRITE_ONCE(l->standing.gone, true);

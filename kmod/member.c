@@ -289,6 +289,7 @@ struct ored_member *ored_member_new(struct ored_net *on, const struct ored_join 
 	ored_lock_class(&m->lock, ORED_LOCK_MEMBER);
 	spin_lock_init(&m->pace_lock);
 	m->pump_at = U64_MAX;
+	m->patience = ORED_PATIENCE_NS;
 	ratelimit_state_init(&m->report, 5 * HZ, 10);
 	/* What was left out is no news. */
 	ratelimit_set_flags(&m->report, RATELIMIT_MSG_ON_RELEASE);

@@ -100,6 +100,7 @@ struct ored_addr {
  *	both locks
  * @standing: how far it is; read without the lock; what it has left grows only
  *	under the membership's lock too
+ * @serves: with ORED_PEER_LEFT: it still reduces its shards of bounded ops
  * @advert: what its last control packet said of t_C and incast
  * @left_at: with ORED_PEER_LEFT: first op it doesn't take part in
  * @bye_known: it knows that we are leaving
@@ -135,6 +136,7 @@ struct ored_link {
 	struct ored_path	*path;
 	struct ored_standing	standing;
 	u32			advert;
+	bool			serves;
 	u64			left_at;
 	bool			bye_known;
 	struct ored_rate	rate;
@@ -192,6 +194,8 @@ struct ored_link {
  * @posted: ops posted here
  * @finished: all ops below it have ended here
  * @received: ops whose result recv() has taken
+ * @last: with ORED_STATE_LEFT: ops below it were posted by the socket
+ * @serves: with ORED_STATE_LEFT: the own shards of later ops are still reduced
  * @retained: all slots of ops below it have been reset
  * @want_left: peers that have left fewer ops are asked until they have
  * @failed_ops: an op has failed, and some peer may not know
@@ -210,6 +214,8 @@ struct ored_link {
  * @takes: room for what peers advertise
  * @promised: when the op that was posted last ends at the latest; ORED_NEVER: no
  *	such promise
+ * @patience: longest bound that was published of late, ns; for groups that have
+ *	only reliable ops, ORED_PATIENCE_NS
  * @fastest: shortest time from a complete op's post to its end, ns; 0: none yet
  * @resync: this rank was behind and missed a result; until a reliable op
  * @report: limits what is logged of ops that aren't whole
@@ -266,6 +272,8 @@ struct ored_member {
 	u64			posted;
 	u64			finished;
 	u64			received;
+	u64			last;
+	bool			serves;
 	u64			retained;
 	u64			want_left;
 	bool			failed_ops;
@@ -283,6 +291,7 @@ struct ored_member {
 	u64			*samples;
 	u32			*takes;
 	u64			promised;
+	u64			patience;
 	u64			fastest;
 	bool			resync;
 	struct ratelimit_state	report;
@@ -320,6 +329,7 @@ void ored_member_wake(struct ored_member *m, __poll_t events);
 bool ored_addr_equal(const struct ored_addr *a, const struct ored_addr *b);
 
 #define ORED_TELL_FIRST_NS	(10 * NSEC_PER_MSEC)
+#define ORED_PATIENCE_NS	(5 * NSEC_PER_SEC)
 #define ORED_SILENT_AFTER	3	/* questions to a peer without an answer */
 
 /**
@@ -332,7 +342,8 @@ static inline bool ored_link_needs(const struct ored_link *l, u64 op)
 {
 	if (READ_ONCE(l->standing.gone) || READ_ONCE(l->standing.left) > op)
 		return false;
-	return READ_ONCE(l->status) != ORED_PEER_LEFT || READ_ONCE(l->left_at) > op;
+	return READ_ONCE(l->status) != ORED_PEER_LEFT || READ_ONCE(l->serves) ||
+	       READ_ONCE(l->left_at) > op;
 }
 
 /* The longest that a round trip commonly takes; without its lock, roughly */

@@ -37,6 +37,7 @@ static void want_slot(struct ored_member *m)
 	bool ask = false;
 
 	spin_lock_bh(&m->lock);
+	ored_slot_release_past(m);
 	if (m->posted >= m->retained + m->nslots && m->want_left <= m->retained) {
 		m->want_left = m->retained + 1;
 		ask = true;
@@ -59,6 +60,13 @@ bool ored_can_send(struct ored_sock *osk, struct ored_member *m)
 	return slot_is_free(m);
 }
 
+/* Have all results been taken of a socket that posts no more? */
+static bool ored_at_end(const struct ored_member *m)
+{
+	return READ_ONCE(m->state) == ORED_STATE_LEFT &&
+	       READ_ONCE(m->received) == READ_ONCE(m->last);
+}
+
 /**
  * ored_can_recv() - would recv() return without waiting?
  * @osk: the socket
@@ -69,13 +77,12 @@ bool ored_can_recv(struct ored_sock *osk, struct ored_member *m)
 	/* Whoever waits ends an op whose time is up by himself. */
 	if (ored_deadline_due(m, ktime_get_ns()))
 		ored_deadline_check(m);
-	if (READ_ONCE(m->received) < READ_ONCE(m->finished))
+	if (READ_ONCE(m->received) < READ_ONCE(m->finished) || ored_at_end(m))
 		return true;
 	if (READ_ONCE(osk->sk.sk_shutdown) & RCV_SHUTDOWN)
 		return true;
 	/* Nothing more can come. */
-	return READ_ONCE(m->state) == ORED_STATE_LEFT &&
-	       READ_ONCE(m->received) == READ_ONCE(m->posted);
+	return ored_at_end(m);
 }
 
 /* Reads ORED_OP from the ancillary data, if it is there. */
@@ -244,6 +251,10 @@ static int op_error(struct ored_sock *osk, const struct ored_result *result)
 		return ored_sock_refuse(osk, ECONNRESET,
 					"op %llu: rank %u has left the group and gives nothing more to it",
 					(u64)result->op, result->rank[0]);
+	case ESTALE:
+		return ored_sock_refuse(osk, ESTALE,
+					"op %llu: rank %u has ended it and gone on, since this rank was not heard for too long",
+					(u64)result->op, result->rank[0]);
 	default:
 		return ored_sock_refuse(osk, result->error, "op %llu has failed", (u64)result->op);
 	}
@@ -275,8 +286,8 @@ static int take(struct ored_sock *osk, struct ored_member *m, struct msghdr *msg
 	int ret = 0;
 
 	lockdep_assert_held(&osk->recv_mutex);
-	/* Pairs with the release in finish(): the result is there. */
-	if (m->received >= smp_load_acquire(&m->finished))
+	/* Pairs with the release in ored_op_end_locked(): the result is there. */
+	if (m->received >= smp_load_acquire(&m->finished) || ored_at_end(m))
 		return ored_can_recv(osk, m) ? 0 : -ENODATA;
 	slot = ored_slot_of(m, m->received);
 	if (!slot->error) {

@@ -96,7 +96,7 @@ static bool ready(const struct ored_slot *slot, u32 chunk)
 	const unsigned long *present = present_of(slot, chunk);
 	u32 w;
 
-	if (!test_bit(slot->m->rank, present))
+	if (!test_bit(slot->m->rank, present) && !READ_ONCE(slot->silent))
 		return false;
 	/* Whoever sees that sees whom the op waits for. */
 	smp_rmb();
@@ -129,7 +129,7 @@ static bool is_complete(const struct ored_slot *slot)
 	if (atomic_read(&slot->reducing))
 		return false;
 	ored_for_each_link(m, l) {
-		if (test_bit(l->rank, slot->need) &&
+		if (test_bit(l->rank, slot->owners) &&
 		    atomic_read(&slot->peer[l->rank].gathering) > 0)
 			return false;
 	}
@@ -273,11 +273,12 @@ static void learn(struct ored_slot *slot)
 {
 	struct ored_member *m = slot->m;
 	bool complete = slot->limit == ORED_LIMIT_COMPLETE;
+	u64 took = slot->elapsed_ns;
 	u32 loss, given;
 
 	if (complete && (!m->fastest || slot->elapsed_ns < m->fastest))
 		WRITE_ONCE(m->fastest, slot->elapsed_ns);
-	if (!slot->bounded)
+	if (!slot->bounded || slot->silent)
 		return;
 	ored_op_report(slot);
 	loss = ored_op_loss(slot, &given);
@@ -288,8 +289,11 @@ static void learn(struct ored_slot *slot)
 		ored_bound_behind(&m->bound, loss);
 		return;
 	}
-	ored_bound_ended(&m->bound, slot->mine.bytes, slot->elapsed_ns, loss,
-			 complete && given == bitmap_weight(slot->need, m->nranks));
+	/* Ops in flight before it had their own time. */
+	if (slot->in_term)
+		took = slot->posted_ns + slot->elapsed_ns - slot->term.begin;
+	ored_bound_ended(&m->bound, slot->mine.bytes, took, loss,
+			 complete && !loss && given == bitmap_weight(slot->need, m->nranks));
 	if (slot->in_term)
 		ored_early_end(slot, loss);
 }
@@ -397,6 +401,18 @@ static struct ored_link *who_left(struct ored_slot *slot, u64 op)
 	return NULL;
 }
 
+static int failure_error(const struct ored_failure *failure)
+{
+	switch (failure->field) {
+	case ORED_FAILURE_LEFT:
+		return -ECONNRESET;
+	case ORED_FAILURE_GONE:
+		return -ESTALE;
+	default:
+		return -EPROTO;
+	}
+}
+
 /* Fails a posted op, unless it has ended. */
 static void fail(struct ored_slot *slot, const struct ored_failure *failure)
 {
@@ -408,8 +424,7 @@ static void fail(struct ored_slot *slot, const struct ored_failure *failure)
 	if (!slot->failure.field)
 		slot->failure = *failure;
 	m->failed_ops = true;
-	ored_op_end_locked(slot, slot->failure.field == ORED_FAILURE_LEFT ? -ECONNRESET : -EPROTO,
-			   ORED_LIMIT_NONE);
+	ored_op_end_locked(slot, failure_error(&slot->failure), ORED_LIMIT_NONE);
 }
 
 static void start_flows(struct ored_slot *slot)
@@ -423,7 +438,7 @@ static void start_flows(struct ored_slot *slot)
 		u32 theirs = ored_map_count(&slot->map, l->rank);
 
 		spin_lock_bh(&l->lock);
-		ored_flow_start(&peer->tx[ORED_SCATTER], theirs);
+		ored_flow_start(&peer->tx[ORED_SCATTER], slot->silent ? 0 : theirs);
 		ored_flow_start(&peer->tx[ORED_GATHER], own);
 		atomic_add(own, &peer->scattering);
 		atomic_add(theirs, &peer->gathering);
@@ -469,10 +484,15 @@ static void set_need(struct ored_slot *slot)
 
 	lockdep_assert_held(&slot->m->lock);
 	bitmap_zero(slot->need, slot->m->nranks);
-	__set_bit(slot->m->rank, slot->need);
+	bitmap_zero(slot->owners, slot->m->nranks);
+	if (!slot->silent)
+		__set_bit(slot->m->rank, slot->need);
 	ored_for_each_link(slot->m, l) {
 		if (!slot->bounded || counts(slot, l))
 			__set_bit(l->rank, slot->need);
+		if (test_bit(l->rank, slot->need) ||
+		    (READ_ONCE(l->status) == ORED_PEER_LEFT && READ_ONCE(l->serves)))
+			__set_bit(l->rank, slot->owners);
 	}
 }
 
@@ -487,7 +507,7 @@ static int publish(struct ored_slot *slot, const struct ored_params *params, u32
 	bool fails;
 
 	spin_lock_bh(&m->lock);
-	if (m->state != ORED_STATE_JOINED) {
+	if (m->state != ORED_STATE_JOINED && !slot->silent) {
 		spin_unlock_bh(&m->lock);
 		return -EPIPE;
 	}
@@ -529,6 +549,10 @@ static void contribute(struct ored_slot *slot)
 	struct ored_member *m = slot->m;
 	u32 chunk;
 
+	if (slot->silent) {
+		ored_op_sweep(slot);
+		return;
+	}
 	for (chunk = 0; chunk < ored_map_count(&slot->map, m->rank); chunk++) {
 		ored_op_contribution(slot, m->rank, chunk);
 		cond_resched();
@@ -540,7 +564,8 @@ static void contribute(struct ored_slot *slot)
  * ored_op_post() - the own contribution is in the slot
  * @slot: open, for op ored_member.posted; the caller is the only one to post
  * @params: what all ranks must agree on
- * @op: what else the caller wants
+ * @op: what else the caller wants; NULL: this rank has left, and has nothing to
+ *	contribute, but still reduces its shard
  *
  * Process context. Sends what can be sent at once.
  *
@@ -559,8 +584,10 @@ int ored_op_post(struct ored_slot *slot, const struct ored_params *params,
 	if (WARN_ON_ONCE(!ored_slot_enter(slot, number)))
 		return -EPIPE;
 	known_by = ored_slot_know(slot, params, m->rank);
+	slot->silent = !op;
+	slot->delivered = !op;
 	slot->bounded = ored_params_mode(params->word) == ORED_MODE_BOUNDED;
-	slot->zero = op->flags & ORED_OP_MISSING_ZERO;
+	slot->zero = op && op->flags & ORED_OP_MISSING_ZERO;
 	ored_deadline_choose(slot, op);
 	atomic_set(&slot->reducing, ored_map_count(&slot->map, m->rank));
 	start_flows(slot);
@@ -576,6 +603,67 @@ int ored_op_post(struct ored_slot *slot, const struct ored_params *params,
 	return err;
 }
 
+/* Of an op that a rank that has left can't serve: nobody here waits for it. */
+static void pass_over(struct ored_slot *slot)
+{
+	struct ored_member *m = slot->m;
+
+	spin_lock_bh(&m->lock);
+	slot->delivered = true;
+	slot->bounded = true;
+	slot->silent = true;
+	slot->posted_ns = ktime_get_ns();
+	WRITE_ONCE(slot->error, -ECONNRESET);
+	smp_store_release(&slot->state, ORED_SLOT_POSTED);
+	WRITE_ONCE(m->posted, slot->op + 1);
+	ored_op_end_locked(slot, -ECONNRESET, ORED_LIMIT_NONE);
+	ored_deadline_update(m);
+	spin_unlock_bh(&m->lock);
+}
+
+/* The furthest that any peer has come */
+static u64 furthest(const struct ored_member *m)
+{
+	const struct ored_link *l;
+	u64 posted = 0;
+
+	ored_for_each_link(m, l)
+		posted = max(posted, READ_ONCE(l->standing.posted));
+	return posted;
+}
+
+/**
+ * ored_op_serve() - posts what peers have posted, without a contribution
+ * @m: a membership that has left and still serves; its worker calls
+ *
+ * So that the shards of a rank that has finished early are still everybody's.
+ * An op of which nothing has come has nothing for us to reduce.
+ */
+void ored_op_serve(struct ored_member *m)
+{
+	u64 end = furthest(m);
+
+	while (READ_ONCE(m->serves) && m->posted < end) {
+		u64 op = m->posted;
+		struct ored_slot *slot = ored_slot_of(m, op);
+		bool known;
+
+		if (!ored_slot_enter(slot, op))
+			return;
+		known = smp_load_acquire(&slot->known);
+		/* Its first packet may be on its way. */
+		if (!known && op + 1 >= end) {
+			ored_slot_leave(slot);
+			return;
+		}
+		if (known && ored_params_mode(slot->params.word) == ORED_MODE_BOUNDED)
+			ored_op_post(slot, &slot->params, NULL);
+		else
+			pass_over(slot);
+		ored_slot_leave(slot);
+	}
+}
+
 /**
  * ored_op_fail() - somebody knows why an op can't succeed
  * @slot: the op's, entered; no lock held
@@ -587,9 +675,14 @@ int ored_op_post(struct ored_slot *slot, const struct ored_params *params,
 void ored_op_fail(struct ored_slot *slot, u64 op, const struct ored_failure *failure)
 {
 	struct ored_member *m = slot->m;
-	bool failed = false;
+	bool failed = false, gone = failure->field == ORED_FAILURE_GONE;
 
 	spin_lock_bh(&m->lock);
+	/* Who is behind in a bounded op finds out by himself. */
+	if (gone && (slot->state != ORED_SLOT_POSTED || slot->bounded)) {
+		spin_unlock_bh(&m->lock);
+		return;
+	}
 	if (slot->op == op && slot->state == ORED_SLOT_POSTED) {
 		fail(slot, failure);
 		ored_deadline_update(m);
@@ -625,6 +718,8 @@ void ored_op_peer_left(struct ored_member *m, struct ored_link *l)
 				fail(slot, &failure);
 		} else if (READ_ONCE(l->standing.gone) || READ_ONCE(l->left_at) <= op) {
 			clear_bit(l->rank, slot->need);
+			if (!READ_ONCE(l->serves))
+				clear_bit(l->rank, slot->owners);
 			ored_deadline_sweep(m);
 		}
 	}

@@ -14,6 +14,7 @@ int ored_op_post(struct ored_slot *slot, const struct ored_params *params,
 		 const struct ored_op *op);
 bool ored_op_contribution(struct ored_slot *slot, u32 rank, u32 chunk);
 void ored_op_gathered(struct ored_slot *slot, u32 owner, u32 chunk, const unsigned long *counted);
+void ored_op_serve(struct ored_member *m);
 void ored_op_sweep(struct ored_slot *slot);
 void ored_op_end_locked(struct ored_slot *slot, int error, u8 limit);
 void ored_op_end(struct ored_slot *slot, int error, u8 limit);

@@ -151,11 +151,29 @@ static void stage_result(struct ored_stage *stage, u64 expected, u64 received, u
 	stage->missing = expected - stage->received;
 }
 
+/* Has a rank left the group before this op? Then it isn't missing. */
+static bool is_absent(const struct ored_slot *slot, u32 r)
+{
+	const struct ored_link *l = &slot->m->links[r];
+
+	return slot->bounded && r != slot->m->rank &&
+	       READ_ONCE(l->status) == ORED_PEER_LEFT && READ_ONCE(l->left_at) <= slot->op;
+}
+
+static u32 absent(const struct ored_slot *slot)
+{
+	u32 r, n = 0;
+
+	for (r = 0; r < slot->m->nranks; r++)
+		n += is_absent(slot, r);
+	return n;
+}
+
 static void stages(const struct ored_slot *slot, struct ored_result *result)
 {
 	const struct ored_map *map = &slot->map;
 	u64 shard = ored_map_shard_bytes(map, slot->m->rank);
-	u64 scatter = shard * (map->nranks - 1), gather = map->bytes - shard;
+	u64 scatter = shard * (map->nranks - 1 - absent(slot)), gather = map->bytes - shard;
 	u64 in = scatter, out = gather;
 	const struct ored_link *l;
 
@@ -219,8 +237,12 @@ static void contributors(struct ored_slot *slot, struct ored_result *result)
 
 	if (!slot->error && !whole(slot))
 		note_unreduced(slot);
-	for (r = 0; r < slot->m->nranks; r++)
-		set_rank(all_in(slot, r) ? result->contributed : result->missing, r);
+	for (r = 0; r < slot->m->nranks; r++) {
+		if (all_in(slot, r))
+			set_rank(result->contributed, r);
+		else if (!is_absent(slot, r) || atomic_read(&slot->peer[r].gathering) > 0)
+			set_rank(result->missing, r);
+	}
 }
 
 /* Has a peer given anything to an op that waited for it? */
@@ -283,8 +305,8 @@ static u32 loss_of(const struct ored_result *result)
 static u8 judge(const struct ored_slot *slot, const struct ored_result *result)
 {
 	const struct ored_policy *policy = &slot->m->policy;
-	u32 loss = loss_of(result), n = slot->m->nranks;
-	u32 some = bitmap_weight(slot->some, n);
+	u32 loss = loss_of(result), n = slot->m->nranks - absent(slot);
+	u32 some = bitmap_weight(slot->some, slot->m->nranks);
 
 	if (slot->error)
 		return ORED_VERDICT_HALT;

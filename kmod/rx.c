@@ -200,7 +200,7 @@ static void heard(struct ored_rx *rx)
 }
 
 /* At most one unsolicited answer to a peer in a millisecond. */
-static void answer(struct ored_link *l)
+static bool may_answer(struct ored_link *l)
 {
 	u64 now = ktime_get_ns();
 	bool may;
@@ -210,8 +210,22 @@ static void answer(struct ored_link *l)
 	if (may)
 		l->answer_at = now + NSEC_PER_MSEC;
 	spin_unlock(&l->lock);
-	if (may)
+	return may;
+}
+
+static void answer(struct ored_link *l)
+{
+	if (may_answer(l))
 		ored_send_mark(l, 0);
+}
+
+/* Who is in a reliable op that we have given up waits for ever unless he is told. */
+static void answer_gone(struct ored_rx *rx, u64 op)
+{
+	struct ored_failure gone = { .field = ORED_FAILURE_GONE, .rank = { rx->m->rank } };
+
+	if (may_answer(rx->l))
+		ored_send_failure(rx->l, op, &gone);
 }
 
 /*
@@ -227,7 +241,10 @@ static struct ored_slot *enter(struct ored_rx *rx, u64 *op)
 	if (ored_slot_enter(slot, *op))
 		return slot;
 	drop(rx, *op < READ_ONCE(rx->m->finished) ? ORED_CNT_LATE : ORED_CNT_AHEAD);
-	answer(rx->l);
+	if (*op < READ_ONCE(rx->m->retained) && READ_ONCE(rx->l->standing.left) <= *op)
+		answer_gone(rx, *op);
+	else
+		answer(rx->l);
 	return NULL;
 }
 
@@ -665,6 +682,9 @@ static void dispatch(struct ored_rx *rx)
 	}
 	if (rx->look)
 		ored_deadline_check(rx->m);
+	if (READ_ONCE(rx->m->serves) &&
+	    READ_ONCE(rx->l->standing.posted) > READ_ONCE(rx->m->posted))
+		ored_deadline_serve(rx->m);
 	if (rx->pump_all)
 		ored_pump(rx->m);
 	else if (rx->pump)

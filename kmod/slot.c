@@ -45,6 +45,7 @@ static void forget(struct ored_slot *slot)
 	slot->sealed = 0;
 	slot->delivered = false;
 	slot->bounded = false;
+	slot->silent = false;
 	slot->settled = false;
 	slot->zero = false;
 	slot->in_term = false;
@@ -159,20 +160,33 @@ static void write_off(struct ored_slot *slot)
 	}
 }
 
-/*
- * Is a slot wanted for another op? A reliable op's isn't given up: a rank that
- * misses a packet of it could never end it.
- */
+/* Is a slot wanted for another op? */
 static bool wanted(const struct ored_slot *slot)
 {
-	return slot->bounded && slot->op + slot->m->conf.depth < slot->m->finished;
+	return slot->op + slot->m->conf.depth < slot->m->finished;
+}
+
+/*
+ * May a peer still ask for an op that has ended here? A bounded op is given up
+ * when its slot is wanted. A reliable one isn't, for a rank that misses a packet
+ * of it could never end it; unless that rank is dead, which must not hold up all
+ * others.
+ */
+static bool held_by(const struct ored_slot *slot, const struct ored_link *l)
+{
+	if (!ored_link_needs(l, slot->op))
+		return false;
+	if (!wanted(slot))
+		return true;
+	return !slot->bounded &&
+	       ored_standing_live(&l->standing, ktime_get_ns(), slot->m->patience);
 }
 
 /* What was counted of the op whose result was taken last can still be asked for. */
 static bool may_be_asked(const struct ored_slot *slot)
 {
 	return slot->bounded && slot->op + 1 == slot->m->received &&
-	       rcu_access_pointer(slot->m->sk);
+	       slot->m->state == ORED_STATE_JOINED;
 }
 
 /**
@@ -190,14 +204,11 @@ void ored_slot_try_release(struct ored_slot *slot)
 	lockdep_assert_held(&m->lock);
 	if (slot->state != ORED_SLOT_FINISHED || !slot->delivered || may_be_asked(slot))
 		return;
-	if (wanted(slot)) {
-		write_off(slot);
-	} else {
-		ored_for_each_link(m, l) {
-			if (ored_link_needs(l, slot->op))
-				return;
-		}
+	ored_for_each_link(m, l) {
+		if (held_by(slot, l))
+			return;
 	}
+	write_off(slot);
 	slot->state = ORED_SLOT_CLOSED;
 	WRITE_ONCE(slot->op, ORED_NO_OP);
 	/* Either we see the user, or he sees that it is closed. */
@@ -312,6 +323,7 @@ static void lay_out(struct ored_slot *slot, struct ored_arena *arena, u32 room)
 	slot->peer = cut(arena, m->nranks, sizeof(*slot->peer));
 	slot->need = cut(arena, slot->words, sizeof(long));
 	slot->tails = cut(arena, ORED_STAGES * slot->words, sizeof(long));
+	slot->owners = cut(arena, slot->words, sizeof(long));
 	slot->whole = cut(arena, slot->words, sizeof(long));
 	slot->some = cut(arena, slot->words, sizeof(long));
 	slot->present = cut(arena, (size_t)room * slot->words, sizeof(long));

@@ -91,7 +91,8 @@ struct ored_slot_peer {
  * @staged: the peers' contributions to the own shard, by sender; @stride apart
  * @stride: bytes
  * @words: words of a set of ranks
- * @need: ranks that the op waits for; set by the post, only shrinks
+ * @need: ranks whose contributions the op waits for; set by the post, only shrinks
+ * @owners: likewise, ranks whose shards it waits for
  * @present: per chunk of the own shard, @words each: whose contribution is in
  * @counted: likewise: whose contribution the reduction took in
  * @reduced: chunks of the own shard that somebody reduces, or has reduced
@@ -110,6 +111,7 @@ struct ored_slot_peer {
  * @used: chunks of a shard that may have been touched since the last reset
  * @delivered: recv() has taken the result
  * @bounded: it ends by its bound
+ * @silent: this rank has left the group, and only reduces its shard
  * @settled: what is missing of @out has been filled in
  * @zero: with zeros
  * @limits: how long it may take
@@ -147,6 +149,7 @@ struct ored_slot {
 	size_t			stride;
 	u32			words;
 	unsigned long		*need;
+	unsigned long		*owners;
 	unsigned long		*present;
 	unsigned long		*counted;
 	unsigned long		*reduced;
@@ -165,6 +168,7 @@ struct ored_slot {
 
 	bool			delivered;
 	bool			bounded;
+	bool			silent;
 	bool			settled;
 	bool			zero;
 	bool			in_term;

@@ -14,7 +14,6 @@ void ored_rate_init(struct ored_rate *rate, u32 peers)
 	rate->window = clamp_t(u32, ORED_WINDOW_SHARE / max(peers, 1U),
 			       ORED_WINDOW_MIN, 10);
 	rate->threshold = ORED_WINDOW_MAX;
-	rate->queue = max_t(u32, ORED_QUEUE_PACKETS, ORED_QUEUE_EACH * peers);
 }
 
 /* The shortest round trip is the path without queues; paths change, though. */
@@ -40,7 +39,7 @@ static bool queues(const struct ored_rate *rate)
 {
 	u32 packet = rate->packet_us ?: rate->srtt_us / rate->window;
 
-	return waits(rate) > max(rate->queue * packet, ORED_QUEUE_US + 0U);
+	return waits(rate) > max(ORED_QUEUE_PACKETS * packet, ORED_QUEUE_US + 0U);
 }
 
 /* Some wait, and every round trip takes longer than the one before. */
@@ -49,7 +48,7 @@ static bool fills(const struct ored_rate *rate)
 	u32 packet = rate->packet_us ?: rate->srtt_us / rate->window;
 
 	return rate->gradient_us > (s32)min_t(u32, packet / 4, S32_MAX) &&
-	       waits(rate) > max(rate->queue / 2 * packet, ORED_QUEUE_US + 0U);
+	       waits(rate) > max(ORED_QUEUE_PACKETS / 2 * packet, ORED_QUEUE_US + 0U);
 }
 
 /* How samples grow, smoothed as the mean is */

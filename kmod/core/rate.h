@@ -19,9 +19,8 @@
 #define ORED_WINDOW_MAX		2048
 #define ORED_WINDOW_PACED	6	/* where the pace, not the window, holds back: */
 					/* less costs more in ACKs than it saves in queues */
-#define ORED_WINDOW_SHARE	32	/* first windows of all peers together */
-#define ORED_QUEUE_PACKETS	6	/* that may wait on the way, or */
-#define ORED_QUEUE_EACH		2	/* so many of each peer's */
+#define ORED_WINDOW_SHARE	64	/* first windows of all peers together */
+#define ORED_QUEUE_PACKETS	6	/* that may wait on the way */
 #define ORED_QUEUE_US		300	/* or so long; below it, delay is noise */
 #define ORED_BASE_SAMPLES	4096	/* until an old minimum is forgotten */
 #define ORED_PTO_FIRST_US	20000	/* before a round trip has been measured */
@@ -41,7 +40,6 @@
  * @samples: how many since then
  * @last_us: the last sample
  * @gradient_us: by how much samples grow, from one to the next, smoothed
- * @queue: packets that may wait on the way
  * @packet_us: what a packet takes on the link; 0: not measured
  * @cut_clock: clock of the last cut: packets sent before it are no new loss
  * @cut: @cut_clock is set
@@ -59,7 +57,6 @@ struct ored_rate {
 	u32	samples;
 	u32	last_us;
 	s32	gradient_us;
-	u32	queue;
 	u32	packet_us;
 	u32	cut_clock;
 	bool	cut;

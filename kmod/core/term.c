@@ -15,6 +15,7 @@ void ored_term_begin(struct ored_term *t, const struct ored_limits *limits, u64 
 	t->all_posted = ORED_NEVER;
 	t->evidence = ORED_NEVER;
 	t->overtaken = ORED_NEVER;
+	t->alone = ORED_NEVER;
 	t->useful = now;
 }
 
@@ -31,15 +32,18 @@ void ored_term_posted(struct ored_term *t, u64 now)
 /**
  * ored_term_left() - a live peer has left the op
  * @t: its term
- * @ops: 1: but none that isn't posted here; 2: such a one too
+ * @ops: how many ops it has left, from this one on: 1 is this one alone
+ * @alone: one that isn't posted here is among them
  * @now: the time; only the first call of a kind matters
  */
-void ored_term_left(struct ored_term *t, u64 ops, u64 now)
+void ored_term_left(struct ored_term *t, u64 ops, bool alone, u64 now)
 {
 	if (ops >= 1)
 		t->evidence = min(t->evidence, now);
 	if (ops >= 2)
 		t->overtaken = min(t->overtaken, now);
+	if (alone)
+		t->alone = min(t->alone, now);
 }
 
 static u64 reference(const struct ored_term *t)
@@ -78,8 +82,10 @@ u64 ored_term_hard_at(const struct ored_term *t)
  */
 u64 ored_term_end_at(const struct ored_term *t)
 {
-	u64 end = min(ored_term_hard_at(t), t->overtaken);
+	u64 end = min(ored_term_hard_at(t), t->alone);
 
+	if (t->overtaken != ORED_NEVER)
+		end = min(end, t->overtaken + t->limits.grace);
 	if (t->evidence != ORED_NEVER)
 		end = min(end, max(t->evidence, READ_ONCE(t->useful)) + t->limits.grace);
 	return end;

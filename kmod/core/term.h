@@ -7,10 +7,11 @@
  * at which every peer that counts has posted the op, but not later than the own
  * post + W. The scatter is sealed at the reference + D1, the op ends at the
  * reference + D, so nobody waits longer than D + W. An op that a live peer has
- * left already ends sooner: G after the last packet that was of any use, and at
- * once if that peer has also left one that isn't posted here, which it can only
- * have ended without this rank. So ranks that fell apart meet again, while those
- * that are in step don't notice, however many ops they have in flight.
+ * left already ends sooner: G after the last packet that was of any use; if that
+ * peer has left the next one too, G after that was seen, useful packets or not; and
+ * at once if it has also left one that isn't posted here, which it can only have
+ * ended without this rank. So ranks that fell apart meet again, while those that
+ * are in step don't notice, however many ops they have in flight.
  *
  * All times are nanoseconds of one monotonic clock; ORED_NEVER is a time that
  * doesn't come.
@@ -42,7 +43,8 @@ struct ored_limits {
  * @begin: when it began
  * @all_posted: when all peers that count had posted it
  * @evidence: when a live peer was first seen to have left it
- * @overtaken: when a live peer was first seen to have left one not posted here
+ * @overtaken: when a live peer was first seen to have left the next one
+ * @alone: when a live peer was first seen to have left one that isn't posted here
  * @useful: when the last packet came that told anything new
  */
 struct ored_term {
@@ -51,12 +53,13 @@ struct ored_term {
 	u64			all_posted;
 	u64			evidence;
 	u64			overtaken;
+	u64			alone;
 	u64			useful;
 };
 
 void ored_term_begin(struct ored_term *t, const struct ored_limits *limits, u64 now);
 void ored_term_posted(struct ored_term *t, u64 now);
-void ored_term_left(struct ored_term *t, u64 ops, u64 now);
+void ored_term_left(struct ored_term *t, u64 ops, bool alone, u64 now);
 
 u64 ored_term_seal_at(const struct ored_term *t);
 u64 ored_term_hard_at(const struct ored_term *t);

@@ -284,7 +284,7 @@ int ored_failure_parse(const void *data, size_t len, struct ored_failure *mm)
 
 	if (len < ORED_FAILURE_BYTES)
 		return -EBADMSG;
-	if (p[0] == ORED_FIELD_NONE || (p[0] > ORED_FIELD_MODE && p[0] != ORED_FAILURE_LEFT))
+	if (p[0] == ORED_FIELD_NONE || (p[0] > ORED_FIELD_MODE && p[0] < ORED_FAILURE_GONE))
 		return -EBADMSG;
 	mm->field = p[0];
 	mm->rank[0] = p[1];

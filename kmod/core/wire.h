@@ -54,6 +54,7 @@ enum ored_type {
 #define ORED_F_REQUEST		1	/* data: send an ACK now; MARK, BYE, HELLO: answer */
 #define ORED_F_RESENT		2	/* data: sent before */
 #define ORED_F_GATHER		2	/* ACK, POLL: about the gather, not the scatter */
+#define ORED_F_SERVES		2	/* BYE: its shards are still reduced and sent */
 #define ORED_F_DUPLICATE	4	/* ACK: caused by a duplicate */
 #define ORED_F_TAIL		4	/* data: among the last of its flow */
 #define ORED_F_PARTIAL		8	/* GATHER: the contributors' bits follow the chunk */
@@ -182,7 +183,8 @@ struct ored_ack {
 /**
  * struct ored_failure - why an op has failed: content of a FAILURE
  * @field: enum ored_field, in which two ranks differ; or ORED_FAILURE_LEFT:
- *	rank[0] has left the group without posting it
+ *	rank[0] has left the group without posting it; or ORED_FAILURE_GONE: rank[0]
+ *	has ended it and can't help with it any more
  * @rank: the two ranks
  * @value: their values
  */
@@ -193,6 +195,7 @@ struct ored_failure {
 };
 
 #define ORED_FAILURE_LEFT	255
+#define ORED_FAILURE_GONE	254
 #define ORED_FAILURE_BYTES	20
 
 u16 ored_params_word(u8 dtype, u8 reduction, u8 kind, u8 mode);

@@ -352,7 +352,8 @@ static void consider(struct sim *sim, struct sim_host *h, struct sim_slot *slot)
 		if (slot->need & bit(r) && s->posted <= slot->op)
 			all = false;
 		if (s->left > slot->op && ored_standing_live(s, sim->now, span))
-			ored_term_left(&slot->term, s->left > h->posted ? 2 : 1, sim->now);
+			ored_term_left(&slot->term, s->left - slot->op,
+				       s->left > h->posted, sim->now);
 	}
 	if (all)
 		ored_term_posted(&slot->term, sim->now);

@@ -47,16 +47,16 @@ TEST(term__left_behind)
 {
 	struct ored_term t = begun(1000 * MS);
 
-	ored_term_left(&t, 0, 1001 * MS);
+	ored_term_left(&t, 0, 0 > 1, 1001 * MS);
 	CHECK_EQ(ored_term_end_at(&t), 1562 * MS);
-	ored_term_left(&t, 1, 1100 * MS);
+	ored_term_left(&t, 1, 1 > 1, 1100 * MS);
 	CHECK_EQ(ored_term_end_at(&t), 1130 * MS);
 	ored_term_used(&t, 1120 * MS);
 	CHECK_EQ(ored_term_end_at(&t), 1150 * MS);
 	/* What is useful puts it off, up to the bound. */
 	ored_term_used(&t, 1555 * MS);
 	CHECK_EQ(ored_term_end_at(&t), 1562 * MS);
-	ored_term_left(&t, 2, 1200 * MS);
+	ored_term_left(&t, 2, 2 > 1, 1200 * MS);
 	CHECK_EQ(ored_term_end_at(&t), 1200 * MS);
 }
 
@@ -65,10 +65,10 @@ TEST(term__late_from_the_start)
 {
 	struct ored_term t = begun(1000 * MS);
 
-	ored_term_left(&t, 5, 1000 * MS);
+	ored_term_left(&t, 5, 5 > 1, 1000 * MS);
 	CHECK_EQ(ored_term_end_at(&t), 1000 * MS);
 	t = begun(1000 * MS);
-	ored_term_left(&t, 1, 1000 * MS);
+	ored_term_left(&t, 1, 1 > 1, 1000 * MS);
 	CHECK_EQ(ored_term_end_at(&t), 1030 * MS);
 }
 
@@ -90,7 +90,7 @@ TEST(term__never_longer)
 				ored_term_posted(&t, now);
 				break;
 			case 1:
-				ored_term_left(&t, tap_below(3), now);
+				ored_term_left(&t, tap_below(3), tap_below(3) > 1, now);
 				break;
 			default:
 				ored_term_used(&t, now);

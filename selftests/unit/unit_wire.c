@@ -414,7 +414,8 @@ TEST(failure_parse__every_length_and_field)
 		for (len = 0; len <= sizeof(data); len++) {
 			u8 *p = exactly(data, len);
 			bool good = len >= ORED_FAILURE_BYTES && field &&
-				    (field <= ORED_FIELD_MODE || field == ORED_FAILURE_LEFT);
+				    (field <= ORED_FIELD_MODE || field == ORED_FAILURE_LEFT ||
+				     field == ORED_FAILURE_GONE);
 
 			CHECK_EQ(ored_failure_parse(p, len, &out),
 				 good ? 0 : -EBADMSG);

@@ -319,7 +319,9 @@ enum ored_field {
  * @scatter: first stage
  * @gather: second stage
  * @contributed: bit r of word r / 64: rank r's whole contribution is in
- * @missing: likewise, ranks of which something is missing
+ * @missing: likewise, ranks of which something is missing. A rank that left the
+ *	group before is in neither, nor is anything expected of it, unless its
+ *	shard is missing: it serves that until its socket is closed
  * @error: errno that recv returned for it, or 0
  * @limit: enum ored_limit
  * @verdict: enum ored_verdict
