@@ -163,6 +163,7 @@ static struct ored_member * __init member(void)
 	for (u32 r = 0; m->links && r < RANKS; r++) {
 		m->links[r].m = m;
 		m->links[r].rank = r;
+		spin_lock_init(&m->links[r].lock);
 	}
 	return m;
 }

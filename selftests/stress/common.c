@@ -159,8 +159,12 @@ size_t join_value(const struct test_group *group, uint32_t rank, struct join_val
 int join_start(const struct test_group *group, uint32_t rank, int fd)
 {
 	struct join_value value;
+	struct ored_op op = { .mode = group->bounded ? ORED_MODE_BOUNDED : ORED_MODE_RELIABLE };
 	size_t len = join_value(group, rank, &value);
 	int flags = fcntl(fd, F_GETFL), error = 0;
+
+	if (setsockopt(fd, SOL_ORED, ORED_OP, &op, sizeof(op)))
+		return -errno;
 
 	fcntl(fd, F_SETFL, flags | O_NONBLOCK);
 	if (setsockopt(fd, SOL_ORED, ORED_JOIN, &value, len) && errno != EINPROGRESS)

@@ -70,6 +70,7 @@ void loopback_up(void);
  * @port: of each rank
  * @timeout_ms: for joining
  * @payload_max: bytes, or 0
+ * @bounded: its ops end by their bound; else they are reliable
  */
 struct test_group {
 	uint32_t id;
@@ -81,6 +82,7 @@ struct test_group {
 	uint16_t port[MAX_RANKS];
 	uint32_t timeout_ms;
 	uint16_t payload_max;
+	bool bounded;
 };
 
 /* The value of ORED_JOIN (or ORED_SETUP, as rank 0) */
