@@ -85,11 +85,17 @@ static void settle_peer(struct ored_slot *slot, u32 owner)
 	}
 }
 
-/* Is all there that can be? */
+/*
+ * Is all there that can be? Of an op that is complete nothing is missing that was
+ * waited for; but not everybody may have been, and what was gathered may have been
+ * reduced without somebody's contribution.
+ */
 static bool whole(const struct ored_slot *slot)
 {
+	u32 n = slot->m->nranks;
+
 	return !slot->bounded || (slot->limit == ORED_LIMIT_COMPLETE &&
-				  bitmap_full(slot->need, slot->m->nranks));
+				  bitmap_full(slot->need, n) && bitmap_full(slot->whole, n));
 }
 
 /**

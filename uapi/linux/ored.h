@@ -263,7 +263,7 @@ struct ored_op {
 /* enum ored_limit - what ended an op */
 enum ored_limit {
 	ORED_LIMIT_NONE		= 0,	/* it failed */
-	ORED_LIMIT_COMPLETE	= 1,	/* nothing was missing */
+	ORED_LIMIT_COMPLETE	= 1,	/* all came that was waited for */
 	ORED_LIMIT_EARLY	= 2,	/* early timeout t_C */
 	ORED_LIMIT_HARD		= 3,	/* hard bound t_B */
 	ORED_LIMIT_BEHIND	= 4,	/* the group had gone on */
