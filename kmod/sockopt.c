@@ -71,10 +71,6 @@ int ored_op_check(struct ored_sock *osk, const struct ored_op *op)
 	if (op->kind != ORED_ALLREDUCE)
 		return ored_sock_refuse(osk, EOPNOTSUPP, "only allreduce is built yet, not kind %u",
 					op->kind);
-	if (!ored_reduce_built(op->dtype, op->reduction))
-		return ored_sock_refuse(osk, EOPNOTSUPP,
-					"only sum and mean of f32 are built yet, not reduction %u of dtype %u",
-					op->reduction, op->dtype);
 	if (op->flags & ~(ORED_OP_MISSING_ZERO | ORED_OP_NO_WAIT))
 		return ored_sock_refuse(osk, EOPNOTSUPP, "op flags %#x are not built yet",
 					op->flags);

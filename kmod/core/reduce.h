@@ -9,16 +9,23 @@
  *   each step rounded to the dtype. So the result depends neither on the order
  *   of arrival nor on who computes it.
  * - Rounding is to nearest, ties to even. Subnormals are kept, not flushed.
+ * - F16 and BF16 give what F32 gives for the same numbers, rounded once to the
+ *   dtype at the end.
  * - What overflows becomes infinite. inf + -inf is NaN.
- * - A result that is NaN is always the canonical quiet one (0x7fc00000 for
- *   F32), whatever NaN, sign and payload went in; with one rank too.
- * - A sum of zeros is -0 only if each of them is -0; x + -x is +0.
+ * - NaN wins, in MIN and MAX too. A result that is NaN is always the canonical
+ *   quiet one (0x7fc00000 for F32), whatever NaN, sign and payload went in;
+ *   with one rank too.
+ * - A sum of zeros is -0 only if each of them is -0; x + -x is +0. For MIN and
+ *   MAX -0 is less than +0.
  * - MEAN is that sum, then one correctly rounded division by the number of
  *   contributors: what numpy.float32(sum) / numpy.float32(present) gives; but
  *   its partial sums don't overflow, so that a mean is finite if all
  *   contributions are.
  * - Where contributions are missing, SUM is scaled to all ranks: the sum times
- *   the number of ranks divided by that of contributors, rounded once.
+ *   the number of ranks divided by that of contributors, rounded once. MIN and
+ *   MAX are over those who have contributed.
+ * - I32 and I64: SUM wraps. MEAN and a scaled SUM are taken of the exact sum
+ *   and rounded to nearest, ties to even; the latter wraps then.
  *
  * Elements are in host order.
  */
@@ -57,22 +64,13 @@ struct ored_contribs {
 u32 ored_dtype_size(u8 dtype);
 
 /**
- * ored_reduce_built() - is there code for this combination?
- * @dtype: enum ored_dtype
- * @reduction: enum ored_reduction
- *
- * Return: true if ored_reduce() takes it.
- */
-bool ored_reduce_built(u8 dtype, u8 reduction);
-
-/**
  * ored_reduce() - combine all contributions to a chunk
  * @dst: where the result goes, a multiple of 4; may be @c->own, else it
  *	overlaps no contribution
  * @c: the contributions
  * @len: bytes of each contribution, a multiple of the dtype's size
  * @dtype: enum ored_dtype
- * @reduction: enum ored_reduction; the combination must be built
+ * @reduction: enum ored_reduction
  *
  * For any context. Allocates nothing and needs little stack; takes time in
  * proportion to @len times the number of ranks.
@@ -82,8 +80,23 @@ bool ored_reduce_built(u8 dtype, u8 reduction);
 u32 ored_reduce(void *dst, const struct ored_contribs *c, u32 len,
 		u8 dtype, u8 reduction);
 
+/* Bytes of contributions that are reduced without a pause */
+#define ORED_REDUCE_SECTION	(128 << 10)
+
+/**
+ * ored_reduce_piece() - how much to reduce without a pause
+ * @nranks: ranks
+ *
+ * Return: bytes of each contribution, some ORED_REDUCE_SECTION in all; a
+ * multiple of 256, and so of any dtype's size.
+ */
+static inline u32 ored_reduce_piece(u32 nranks)
+{
+	return max_t(u32, ORED_REDUCE_SECTION / nranks & ~255U, 256);
+}
+
 /*
- * The two operations that F32 is made of, on bit patterns. They are what tests
+ * The operations that floats are made of, on bit patterns. They are what tests
  * and faster implementations are held against; ored_reduce() doesn't call them
  * element by element.
  */
@@ -105,5 +118,24 @@ u32 ored_f32_add(u32 a, u32 b);
  * Return: bits of the quotient.
  */
 u32 ored_f32_div_u32(u32 a, u32 n);
+
+/**
+ * ored_f64_add() - sum of two F64
+ * @a: bits of the one
+ * @b: bits of the other
+ *
+ * Return: bits of the sum.
+ */
+u64 ored_f64_add(u64 a, u64 b);
+
+/**
+ * ored_f64_muldiv() - an F64 times a fraction, rounded once
+ * @a: bits
+ * @mul: 1 to ORED_MAX_RANKS
+ * @div: 1 to ORED_MAX_RANKS
+ *
+ * Return: bits of @a * @mul / @div.
+ */
+u64 ored_f64_muldiv(u64 a, u32 mul, u32 div);
 
 #endif /* ORED_CORE_REDUCE_H */

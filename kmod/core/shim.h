@@ -42,6 +42,9 @@ typedef int32_t s32;
 typedef int64_t s64;
 
 #define S32_MAX			0x7fffffff
+#define S64_MAX			0x7fffffffffffffffLL
+#define S64_MIN			(-S64_MAX - 1)
+#define BIT_ULL(n)		(1ULL << (n))
 #define BITS_PER_LONG		((unsigned int)(8 * sizeof(long)))
 #define BITS_TO_LONGS(n)	(((n) + BITS_PER_LONG - 1) / BITS_PER_LONG)
 #define DIV_ROUND_UP(n, d)	(((n) + (d) - 1) / (d))
@@ -49,6 +52,11 @@ typedef int64_t s64;
 #define BUILD_BUG_ON(cond)	_Static_assert(!(cond), #cond)
 #define likely(x)		__builtin_expect(!!(x), 1)
 #define unlikely(x)		__builtin_expect(!!(x), 0)
+#ifndef __always_inline
+#define __always_inline		inline __attribute__((__always_inline__))
+#endif
+#define __aligned(n)		__attribute__((__aligned__(n)))
+#define noinline		__attribute__((__noinline__))
 #define fallthrough		__attribute__((__fallthrough__))
 #define READ_ONCE(x)		__atomic_load_n(&(x), __ATOMIC_RELAXED)
 #define WRITE_ONCE(x, v)	__atomic_store_n(&(x), (v), __ATOMIC_RELAXED)
@@ -83,6 +91,12 @@ static inline int fls64(u64 v)
 
 static inline u64 div_u64(u64 dividend, u32 divisor)
 {
+	return dividend / divisor;
+}
+
+static inline u64 div_u64_rem(u64 dividend, u32 divisor, u32 *remainder)
+{
+	*remainder = (u32)(dividend % divisor);
 	return dividend / divisor;
 }
 
@@ -124,6 +138,18 @@ static inline void __clear_bit(unsigned long n, unsigned long *map)
 {
 	map[n / BITS_PER_LONG] &= ~(1UL << (n % BITS_PER_LONG));
 }
+
+/* For types that aren't smaller than an int */
+#define get_unaligned(p) ({ \
+	typeof(*(p) + 0) _v; \
+	memcpy(&_v, (p), sizeof(_v)); \
+	_v; \
+})
+
+#define put_unaligned(v, p) ({ \
+	typeof(*(p)) _v = (typeof(*(p)))(v); \
+	memcpy((p), &_v, sizeof(_v)); \
+})
 
 static inline u32 get_unaligned_le32(const void *p)
 {

@@ -12,10 +12,6 @@ from lib.sockets import Ranks, Socket, family, join_value, peer, refused, reliab
 LOCAL = [peer("127.0.0.1", 5000)]
 
 OPS = {
-    "f64": {"dtype": abi.F64}, "f16": {"dtype": abi.F16},
-    "bf16": {"dtype": abi.BF16}, "i32": {"dtype": abi.I32},
-    "i64": {"dtype": abi.I64}, "min": {"reduction": abi.MIN},
-    "max": {"reduction": abi.MAX},
     "reduce-scatter": {"kind": abi.REDUCE_SCATTER},
     "all-gather": {"kind": abi.ALL_GATHER},
     "broadcast": {"kind": abi.BROADCAST}, "barrier": {"kind": abi.BARRIER},

@@ -180,24 +180,6 @@ TEST(dtype_size__all)
 		CHECK_EQ(ored_dtype_size((u8)dtype), 0);
 }
 
-/* What is said to be there has a size and is computed by the tests below. */
-TEST(reduce_built__all)
-{
-	u32 dtype, reduction, built = 0;
-
-	for (dtype = 0; dtype < 256; dtype++) {
-		for (reduction = 0; reduction < 256; reduction++) {
-			if (!ored_reduce_built((u8)dtype, (u8)reduction))
-				continue;
-			built++;
-			CHECK(ored_dtype_size((u8)dtype) != 0);
-		}
-	}
-	CHECK_EQ(built, 2);
-	CHECK(ored_reduce_built(ORED_F32, ORED_SUM));
-	CHECK(ored_reduce_built(ORED_F32, ORED_MEAN));
-}
-
 TEST(f32_add__special)
 {
 	static const u32 v[] = {
