@@ -101,6 +101,15 @@ coverage: ## which lines of the module the kernel selftests run, and why not all
 	selftests/vm/debug/coverage --lines --least 85 \
 		--reasons selftests/vm/debug/uncovered build/coverage/*
 
+# Groups of bars; each is a program selftests/bench/GROUP.
+BARS		?= $(patsubst selftests/bench/%,%,$(filter-out %.py %.c,$(wildcard selftests/bench/*)))
+
+.PHONY: bench
+bench: ## figures against their limits; BARS=GROUP for one group
+	selftests/deps build bench
+	@status=0; for group in $(BARS); do \
+		selftests/bench/$$group || status=1; done; exit $$status
+
 .PHONY: demo
 demo: ## a training run in a virtual machine
 	selftests/deps build vm demo
