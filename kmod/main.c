@@ -6,6 +6,7 @@
 #include <linux/ored.h>
 
 #include "af_ored.h"
+#include "compute.h"
 #include "core/wire.h"
 #include "net.h"
 #include "selftest/selftest.h"
@@ -48,6 +49,7 @@ static int __init ored_init(void)
 	int err;
 
 	check_abi();
+	ored_compute_init();
 	err = ored_selftest_run();
 	if (err)
 		return err;

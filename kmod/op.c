@@ -11,7 +11,7 @@
 #include <linux/ktime.h>
 #include <linux/ored.h>
 
-#include "core/reduce.h"
+#include "compute.h"
 #include "deadline.h"
 #include "early.h"
 #include "op.h"
@@ -81,8 +81,8 @@ static void reduce_chunk(struct ored_slot *slot, u32 chunk)
 	smp_rmb();
 	if (!bitmap_full(counted, m->nranks))
 		c.present = counted;
-	ored_reduce(slot->out + offset, &c, ored_map_length(&slot->map, whole),
-		    ored_params_dtype(word), ored_params_reduction(word));
+	ored_compute_reduce(slot->out + offset, &c, ored_map_length(&slot->map, whole),
+			    ored_params_dtype(word), ored_params_reduction(word));
 	note_counted(slot, c.present);
 }
 

@@ -10,7 +10,7 @@
 #include <linux/ratelimit.h>
 #include <linux/ored.h>
 
-#include "core/reduce.h"
+#include "compute.h"
 #include "op.h"
 
 static bool counted_by(const struct ored_slot *slot, u32 chunk, u32 rank)
@@ -44,8 +44,8 @@ static void fill(struct ored_slot *slot, u32 whole, const void *staged,
 	};
 	u16 word = slot->params.word;
 
-	ored_reduce(slot->out + offset, &c, ored_map_length(&slot->map, whole),
-		    ored_params_dtype(word), ored_params_reduction(word));
+	ored_compute_reduce(slot->out + offset, &c, ored_map_length(&slot->map, whole),
+			    ored_params_dtype(word), ored_params_reduction(word));
 }
 
 /*

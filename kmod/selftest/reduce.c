@@ -9,7 +9,7 @@
 #include <linux/slab.h>
 #include <linux/ored.h>
 
-#include "../core/reduce.h"
+#include "../compute.h"
 #include "selftest.h"
 
 #define RANKS		3
@@ -117,6 +117,47 @@ static bool __init test_at(u32 *block, u32 shift, u32 len, u32 rank)
 	       test_one(own, own, staged, len, rank, ORED_SUM);
 }
 
+#define UNIT_RANKS	5
+#define UNIT_STRIDE	2052	/* bytes: an odd number of cache lines and 4 */
+
+/* Whoever computes gives the bits that the reference gives. */
+static bool __init test_unit(u8 *block, u8 dtype, u8 reduction, u32 len)
+{
+	u8 *want = block + UNIT_RANKS * UNIT_STRIDE, *got = want + UNIT_STRIDE;
+	struct ored_contribs c = {
+		.own = block, .staged = block + UNIT_STRIDE, .stride = UNIT_STRIDE,
+		.rank = len % UNIT_RANKS, .nranks = UNIT_RANKS,
+	};
+
+	if (c.rank & 1)
+		c.present = &(const unsigned long){ 0x1b };
+	memset(got, 0xa5, UNIT_STRIDE);
+	memset(want, 0xa5, UNIT_STRIDE);
+	return ored_expect(ored_reduce(want, &c, len, dtype, reduction) ==
+			   ored_compute_reduce(got, &c, len, dtype, reduction)) &
+	       ored_expect(!memcmp(got, want, UNIT_STRIDE));
+}
+
+static bool __init test_units(void)
+{
+	u8 *block = kmalloc((UNIT_RANKS + 2) * UNIT_STRIDE, GFP_KERNEL);
+	u32 i, len;
+	u8 dtype, reduction;
+	bool ok;
+
+	ok = ored_expect(block);
+	if (!ok)
+		return false;
+	for (i = 0; i < UNIT_RANKS * UNIT_STRIDE / 4; i++)
+		((u32 *)block)[i] = number(i / (UNIT_STRIDE / 4), i);
+	for (dtype = 0; dtype <= ORED_I64; dtype++)
+		for (reduction = 0; reduction <= ORED_MAX; reduction++)
+			for (len = 0; len < 2048; len += 8 + len / 4 / 8 * 8)
+				ok &= test_unit(block, dtype, reduction, len);
+	kfree(block);
+	return ok;
+}
+
 bool __init ored_selftest_reduce(void)
 {
 	u32 *block = kmalloc_array((1 + RANKS) * (LONGEST + SHIFTS + 1), sizeof(u32), GFP_KERNEL);
@@ -131,5 +172,5 @@ bool __init ored_selftest_reduce(void)
 			for (rank = 0; rank < RANKS; rank++)
 				ok &= test_at(block, shift, len, rank);
 	kfree(block);
-	return ok;
+	return ok & test_units();
 }

@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Who computes: the vector unit, where the processor has one that is known here
+ * and where it may be used at the moment, else the reference. Both give the same
+ * bits, so nobody can tell which it was but by the time it took.
+ *
+ * The user's registers are in the FPU unless kernel_fpu_begin() has saved them.
+ * It must not be called where somebody else's section has been interrupted; that
+ * is asked each time. Sections are short, some 10 us, because whatever has
+ * interrupted ours has to do without the FPU, and because nothing preempts them.
+ * In process context softirqs are kept off for so long: one that came in between
+ * would find the FPU taken and use the reference, 20 times slower.
+ */
+
+#include <linux/bottom_half.h>
+#include <linux/kernel.h>
+#include <linux/printk.h>
+#include <linux/ored.h>
+
+#include "compute.h"
+#include "fpu.h"
+#include "inject.h"
+
+static const struct ored_simd *unit_of[ORED_I64 + 1] __ro_after_init;
+
+static bool begin(void)
+{
+	if (ored_inject_no_fpu())
+		return false;
+	local_bh_disable();
+	if (ored_fpu_usable()) {
+		ored_fpu_begin();
+		return true;
+	}
+	local_bh_enable();
+	return false;
+}
+
+static void end(void)
+{
+	ored_fpu_end();
+	local_bh_enable();
+}
+
+/**
+ * ored_compute_reduce() - ored_reduce(), by whoever is fastest here and now
+ * @dst: as there
+ * @c: as there
+ * @len: as there
+ * @dtype: as there
+ * @reduction: as there
+ *
+ * Process context and softirq, with interrupts enabled.
+ *
+ * Return: as there
+ */
+u32 ored_compute_reduce(void *dst, const struct ored_contribs *c, u32 len, u8 dtype, u8 reduction)
+{
+	const struct ored_simd *unit = unit_of[dtype];
+	u32 piece = ored_reduce_piece(c->nranks), done = 0, present;
+	struct ored_contribs part = *c;
+
+	if (!unit)
+		return ored_reduce(dst, c, len, dtype, reduction);
+	do {
+		u32 n = min(len - done, piece);
+
+		part.own = (const u8 *)c->own + done;
+		part.staged = (const u8 *)c->staged + done;
+		if (begin()) {
+			present = unit->reduce((u8 *)dst + done, &part, n, dtype, reduction);
+			end();
+		} else {
+			present = ored_reduce((u8 *)dst + done, &part, n, dtype, reduction);
+		}
+		done += n;
+	} while (done < len);
+	return present;
+}
+
+/** ored_compute_init() - chooses the units; before anything is computed */
+void ored_compute_init(void)
+{
+	u8 dtype;
+
+	for (dtype = 0; dtype < ARRAY_SIZE(unit_of); dtype++)
+		unit_of[dtype] = ored_fpu_unit(ored_dtype_size(dtype) == 2);
+	pr_info("ored: reduces by %s, 16-bit floats by %s\n",
+		unit_of[ORED_F32] ? unit_of[ORED_F32]->name : "integers",
+		unit_of[ORED_BF16] ? unit_of[ORED_BF16]->name : "integers");
+}
