@@ -149,6 +149,7 @@ class Trainer:
 
     def live(self, host, join, origin, to_parent, from_parent):
         """In the child; doesn't return."""
+        sock = None
         try:
             signal.setitimer(signal.ITIMER_REAL, 0)
             sock = Socket(host)
@@ -161,7 +162,8 @@ class Trainer:
                 pickle.dump({n: plain(s) for n, s in log.items()}, pipe)
             os.read(from_parent, 1)	# until all have what they want
         except BaseException as error:	# nothing may get out of the child
-            os.write(2, f"# rank {self.rank}: {error!r}\n".encode())
+            why = sock.error() if sock and sock.fileno() >= 0 else ""
+            os.write(1, f"# rank {self.rank}: {error!r} {why}\n".encode())
             os._exit(1)
         os._exit(0)
 
