@@ -156,8 +156,11 @@ static bool reduce(struct ored_slot *slot, u32 chunk)
 	/* Pairs with the acquire in next_new(): the result is there. */
 	smp_store_release(&slot->order[place], chunk + 1);
 	ored_slot_written(slot);
-	if (atomic_dec_and_test(&slot->reducing))
+	if (atomic_dec_and_test(&slot->reducing)) {
 		try_complete(slot);
+		/* From now on what is missing of the gather can be given up. */
+		ored_deadline_check(slot->m);
+	}
 	return true;
 }
 
@@ -444,6 +447,8 @@ static void start_flows(struct ored_slot *slot)
 		atomic_add(theirs, &peer->gathering);
 		peer->next[ORED_SCATTER] = 0;
 		peer->next[ORED_GATHER] = 0;
+		peer->again[ORED_SCATTER] = false;
+		peer->again[ORED_GATHER] = false;
 		peer->rx[ORED_SCATTER].count = own;
 		peer->rx[ORED_GATHER].count = theirs;
 		spin_unlock_bh(&l->lock);

@@ -166,6 +166,11 @@ static bool is_absent(const struct ored_slot *slot, u32 r)
 	       READ_ONCE(l->status) == ORED_PEER_LEFT && READ_ONCE(l->left_at) <= slot->op;
 }
 
+static bool has_whole_shard(const struct ored_slot *slot, u32 owner)
+{
+	return atomic_read(&slot->peer[owner].gathering) <= 0;
+}
+
 static u32 absent(const struct ored_slot *slot)
 {
 	u32 r, n = 0;
@@ -246,7 +251,7 @@ static void contributors(struct ored_slot *slot, struct ored_result *result)
 	for (r = 0; r < slot->m->nranks; r++) {
 		if (all_in(slot, r))
 			set_rank(result->contributed, r);
-		else if (!is_absent(slot, r) || atomic_read(&slot->peer[r].gathering) > 0)
+		else if (!is_absent(slot, r) || !has_whole_shard(slot, r))
 			set_rank(result->missing, r);
 	}
 }
@@ -380,13 +385,13 @@ void ored_op_report(const struct ored_slot *slot)
 	u32 loss, r;
 
 	lockdep_assert_held(&m->lock);
-	if (whole(slot) || !__ratelimit(&m->report))
-		return;
-	loss = ored_op_loss(slot, &r);
 	for (r = 0; r < m->nranks; r++) {
-		if (!all_in(slot, r))
+		if (!all_in(slot, r) && !(is_absent(slot, r) && has_whole_shard(slot, r)))
 			__set_bit(r, missing);
 	}
+	if (bitmap_empty(missing, m->nranks) || !__ratelimit(&m->report))
+		return;
+	loss = ored_op_loss(slot, &r);
 	pr_info("ored: group %u rank %u op %llu: partial, %s after %llu of %llu us, %u ppm missing; ranks present: %*pbl, missing: %*pbl\n",
 		m->conf.group, m->rank, slot->op, limits[slot->limit],
 		div_u64(slot->elapsed_ns, NSEC_PER_USEC),

@@ -62,6 +62,7 @@ enum {
  * @tx: what goes to it, by stage; under the link's lock
  * @next: next chunk (scatter), or next place in the slot's order (gather),
  *	that hasn't been sent yet; under the link's lock
+ * @again: the last chunk that was sent had been sent before; under the link's lock
  * @scattering: chunks of the own shard that it has not contributed to yet;
  *	counted only from the post on, below zero before
  * @gathering: likewise, chunks of its shard that are not placed yet
@@ -70,6 +71,7 @@ struct ored_slot_peer {
 	struct ored_chunkmap	rx[ORED_STAGES];
 	struct ored_flow	tx[ORED_STAGES];
 	u32			next[ORED_STAGES];
+	bool			again[ORED_STAGES];
 	atomic_t		scattering;
 	atomic_t		gathering;
 };

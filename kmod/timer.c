@@ -69,13 +69,13 @@ static void check_flight(struct ored_link *l, u64 now, struct ored_due *due)
 }
 
 /* While ops are in flight a peer that says nothing is asked whether it is alive. */
-static bool unheard(struct ored_link *l, u64 now)
+static u64 beat_at(const struct ored_link *l)
 {
 	const struct ored_member *m = l->m;
 
-	if (m->posted == m->finished || l->status == ORED_PEER_LEFT)
-		return false;
-	return l->standing.heard + ORED_BEAT_NS <= now;
+	if (m->posted == m->finished || l->status == ORED_PEER_LEFT || l->standing.gone)
+		return U64_MAX;
+	return l->standing.heard + ORED_BEAT_NS;
 }
 
 /* Somebody waits until the peer has left an op: ask whether it has. */
@@ -89,10 +89,9 @@ static void check_left(struct ored_link *l, u64 now, struct ored_due *due)
 	lockdep_assert_held(&l->lock);
 	if (m->state == ORED_STATE_LEFT && !l->bye_known && l->status != ORED_PEER_LEFT)
 		wanted = true;
-	wanted |= unheard(l, now);
+	wanted |= beat_at(l) <= now;
 	if (!wanted || l->standing.gone) {
-		l->ask_at = m->posted == m->finished || l->standing.gone ?
-			    U64_MAX : l->standing.heard + ORED_BEAT_NS;
+		l->ask_at = beat_at(l);
 		l->asks = 0;
 		return;
 	}

@@ -76,11 +76,18 @@ static bool next_new(struct ored_slot *slot, struct ored_slot_peer *peer, u32 st
 	return true;
 }
 
+/*
+ * What was lost and what is new take turns: where the same chunks get lost again
+ * and again, the rest of the flow must not wait for them, nor its tail marks.
+ */
 static bool next_chunk(struct ored_slot *slot, struct ored_slot_peer *peer, u32 stage,
 		       u32 *chunk, bool *resent)
 {
+	*resent = !peer->again[stage] && ored_flow_resend(&peer->tx[stage], chunk);
+	if (*resent || next_new(slot, peer, stage, chunk))
+		return true;
 	*resent = ored_flow_resend(&peer->tx[stage], chunk);
-	return *resent || next_new(slot, peer, stage, chunk);
+	return *resent;
 }
 
 /*
@@ -129,6 +136,7 @@ static void fill(struct ored_link *l, struct ored_train *train, u32 stage, u32 m
 		train->partial = partial;
 		if (!resent)
 			peer->next[stage]++;
+		peer->again[stage] = resent;
 		if (ored_tail(peer->next[stage] - 1, flow->count))
 			train->tails |= 1U << train->n;
 		ored_flow_sent(flow, chunk, train->clock);

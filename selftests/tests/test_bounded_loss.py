@@ -86,9 +86,9 @@ def test_slow_peer():
             assert missing <= {1}, f"op {number}, rank {rank}: {set(missing)} missing"
 
 
-HOLE = ("ip saddr 10.77.0.{sender} udp dport 4741 @th,72,8 & 0xf4 == {kind}"
+HOLE = ("ip saddr 10.77.0.{sender} udp dport 4741 @th,72,8 & 0xf0 == {kind}"
         " @th,240,16 < 2")
-SCATTER, GATHER = "0x20", "0x30"	# of the header; not the last ones of a flow
+SCATTER, GATHER = "0x20", "0x30"	# of the header
 
 
 def early(*holes):

@@ -101,11 +101,19 @@ class Account:
                 if r != owner and self.has_gathered(r, chunk)}
         assert len(sets) <= 1, f"op {self.number}: two results of chunk {chunk}: {sets}"
         for found in sets:
-            assert owner in found, f"op {self.number}: chunk {chunk} without its owner"
+            # Who has left the group still serves its shard, but adds nothing to it.
+            assert owner in found or owner not in self.steps, (
+                f"op {self.number}: chunk {chunk} without its owner")
             if owner in self.steps:
                 assert self.counted[owner][chunk] == found, (
                     f"op {self.number}: the owner has another chunk {chunk}")
         return next(iter(sets), None)
+
+    def absent(self, rank):
+        """How many ranks had left the group before this op, as this rank knows."""
+        result = self.steps[rank].result
+        own = self.map.bytes_of(self.map.shard(rank))
+        return self.nranks - 1 - result.scatter.expected // own if own else 0
 
     def check_bytes(self, rank):
         result, own = self.steps[rank].result, self.map.shard(rank)
@@ -115,7 +123,10 @@ class Account:
         assert result.gather.received == got, (
             f"{self.where(rank)}: {result.gather.received} bytes gathered, not {got}")
         assert result.gather.expected == self.map.length - self.map.bytes_of(own)
-        assert result.scatter.expected == self.map.bytes_of(own) * (self.nranks - 1)
+        # Who has left the group is expected to give nothing.
+        assert 0 <= self.absent(rank) <= self.nranks - len(self.steps)
+        assert result.scatter.expected == self.map.bytes_of(own) * (
+            self.nranks - 1 - self.absent(rank))
         sure = maybe = 0
         for chunk in own:
             size = (len(self.counted[rank][chunk]) - 1) * self.map.size(chunk)
@@ -143,7 +154,11 @@ class Account:
         assert words(result.contributed) == whole, (
             f"{self.where(rank)}: {set(words(result.contributed))} contributed, "
             f"not {whole}")
-        assert words(result.missing) == set(range(self.nranks)) - whole
+        left = set(range(self.nranks)) - whole - words(result.missing)
+        assert len(left) <= self.absent(rank) and not left & set(self.steps), (
+            f"{self.where(rank)}: {left} neither contributed nor missing")
+        for chunk in range(self.map.chunks):
+            assert self.map.owner(chunk) not in left or self.has_gathered(rank, chunk)
 
     def check_uncounted(self, rank):
         """A contribution that wasn't counted is never taken for counted; the
@@ -159,7 +174,7 @@ class Account:
     def check_verdict(self, rank, policy):
         result = self.steps[rank].result
         loss = int(self.steps[rank].loss * 1e6)
-        least = policy.get("min_ranks") or self.nranks // 2 + 1
+        least = policy.get("min_ranks") or (self.nranks - self.absent(rank)) // 2 + 1
         some = set()
         for chunk in range(self.map.chunks):
             # What nobody has gathered may have been reduced too late to count.
