@@ -38,7 +38,8 @@ static inline const struct ored_simd *ored_fpu_unit(bool is_half)
 	const u64 ymm = XFEATURE_MASK_SSE | XFEATURE_MASK_YMM;
 
 	if (is_half && boot_cpu_has(X86_FEATURE_AVX512BW) && boot_cpu_has(X86_FEATURE_AVX512DQ) &&
-	    boot_cpu_has(X86_FEATURE_AVX512VL) && cpu_has_xfeatures(ymm | XFEATURE_MASK_AVX512, NULL))
+	    boot_cpu_has(X86_FEATURE_AVX512VL) &&
+	    cpu_has_xfeatures(ymm | XFEATURE_MASK_AVX512, NULL))
 		return &ored_simd_avx512;
 	if (boot_cpu_has(X86_FEATURE_AVX2) && boot_cpu_has(X86_FEATURE_F16C) &&
 	    boot_cpu_has(X86_FEATURE_FMA) && cpu_has_xfeatures(ymm, NULL))

@@ -3,12 +3,13 @@
  * Leaving. BYE says from which op on a rank takes no part: reliable ones fail at
  * its peers at once, bounded ones don't wait for it. As long as its socket is
  * open it still reduces its shard of bounded ops, without a contribution, so that
- * a rank which has run out of data doesn't take a part of the result with it. The ops before it, which it has
- * posted, are still served: a rank that has its result may close its socket
- * while others miss packets of it, and one that is killed in the middle of an
- * op has already given its contribution. When all peers have left those ops,
- * know of the BYE, or are gone, or when ORED_LINGER_NS have passed, the last
- * BYE says that nothing is served any more.
+ * a rank which has run out of data doesn't take a part of the result with it.
+ *
+ * The ops before it, which it has posted, are still served: a rank that has its
+ * result may close its socket while others miss packets of it, and one that is
+ * killed in the middle of an op has already given its contribution. When all
+ * peers have left those ops, know of the BYE, or are gone, or when ORED_LINGER_NS
+ * have passed, the last BYE says that nothing is served any more.
  */
 
 #include "leave.h"

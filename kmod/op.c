@@ -619,6 +619,7 @@ static void pass_over(struct ored_slot *slot)
 	slot->silent = true;
 	slot->posted_ns = ktime_get_ns();
 	WRITE_ONCE(slot->error, -ECONNRESET);
+	/* Pairs with the acquire in ored_op_sends(): the error is set. */
 	smp_store_release(&slot->state, ORED_SLOT_POSTED);
 	WRITE_ONCE(m->posted, slot->op + 1);
 	ored_op_end_locked(slot, -ECONNRESET, ORED_LIMIT_NONE);
@@ -655,6 +656,7 @@ void ored_op_serve(struct ored_member *m)
 
 		if (!ored_slot_enter(slot, op))
 			return;
+		/* Pairs with the release in ored_slot_know(). */
 		known = smp_load_acquire(&slot->known);
 		/* Its first packet may be on its way. */
 		if (!known && op + 1 >= end) {

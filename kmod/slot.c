@@ -269,6 +269,7 @@ void ored_slot_quiesce(struct ored_slot *slot)
 	smp_mb();
 	while (atomic_read(&slot->writers))
 		cpu_relax();
+	/* Pairs with the one in ored_slot_written(). */
 	smp_rmb();
 }
 

@@ -523,7 +523,9 @@ static void describe_peer(struct ored_member *m, struct ored_link *l,
 		state->status = ORED_PEER_STALLED;
 	state->posted = l->standing.posted;
 	state->finished = l->standing.left;
-	state->heard_us = l->standing.heard ? div_u64(ktime_get_ns() - l->standing.heard, NSEC_PER_USEC) : ~0ULL;
+	state->heard_us = ~0ULL;
+	if (l->standing.heard)
+		state->heard_us = div_u64(ktime_get_ns() - l->standing.heard, NSEC_PER_USEC);
 	state->srtt_us = l->rate.srtt_us;
 	state->window = l->rate.window;
 	state->inflight = l->inflight;

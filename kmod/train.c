@@ -92,8 +92,9 @@ static bool next_chunk(struct ored_slot *slot, struct ored_slot_peer *peer, u32 
 
 /*
  * Whether the peer shall say at once what has arrived: where a flow ends, twice
- * in a window, after something was sent again, and every few packets. Chunks of the gather come one by one: asking for an ACK of each would
- * cost as many packets again.
+ * in a window, after something was sent again, and every few packets. Chunks of
+ * the gather come one by one: asking for an ACK of each would cost as many packets
+ * again.
  */
 static bool ask_now(struct ored_link *l, const struct ored_train *train)
 {

@@ -37,6 +37,7 @@
 #define INSIDER_ROUND	500
 #define STRANGER	0x7f000109
 #define PAYLOAD		512	/* of the group, so that buckets have many chunks */
+#define MASK		8	/* of ranks, behind chunks that lack some */
 #define CALL_MS		20000	/* limit of a call */
 #define SETTLE_MS	5000
 #define INSIDER_MS	300	/* the same where ops are made to fail */
@@ -153,8 +154,8 @@ static void keep(const uint8_t *bytes, size_t len)
 	if (!of_this_run(ntohl(ip->saddr), ntohl(ip->daddr), (const uint8_t *)(udp + 1), size))
 		return;
 	/* A train is cut where its first packet ends. */
-	if (size > HEADER + PAYLOAD)
-		size = HEADER + PAYLOAD;
+	if (size > HEADER + PAYLOAD + MASK)
+		size = HEADER + PAYLOAD + MASK;
 	p = &kept[nkept < KEPT ? nkept : rng_below(&rng, KEPT)];
 	nkept += nkept < KEPT;
 	p->from = ntohl(ip->saddr);

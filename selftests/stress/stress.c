@@ -7,8 +7,9 @@
  * Actors, a process each, share a network namespace and repeat what they do
  * until the time is up: groups that are opened, used by several threads and
  * closed at any moment, sockets that are closed while they join, groups whose
- * processes are killed, sockets that forked children go on with, namespaces that end under live ops, devices that are
- * removed under a group, and attempts to unload the module.
+ * processes are killed, sockets that forked children go on with, namespaces that
+ * end under live ops, devices that are removed under a group, and attempts to
+ * unload the module.
  *
  * A sum that is delivered must be right. Exits with 1 if one isn't, if a call
  * fails with an errno that it may not have, or if an actor stands still.

@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: GPL-2.0
-# vm: virtual-time timeout=900
+# vm: virtual-time kernels=debug timeout=900
 """What a partial result is made of, and what is said of it.
 
 lib/ledger.py compares, chunk by chunk and rank by rank, what results contain with

@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: GPL-2.0
-# vm: virtual-time timeout=900
+# vm: virtual-time kernels=debug timeout=900
 """An op returns within its published bound, whatever its peers do.
 
 Measured around send() and recv(), as a trainer would.
