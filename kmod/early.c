@@ -117,7 +117,8 @@ static bool tails_seen(const struct ored_slot *slot, u32 stage, u64 now, u64 *ro
 			continue;
 		if (!test_bit(l->rank, tails))
 			return false;
-		*round_trip = max(*round_trip, ored_link_round_trip_ns(l));
+		*round_trip = max(*round_trip, ored_link_round_trip_ns(l) +
+				  ored_rate_reorder(&l->rate) * (u64)NSEC_PER_USEC);
 	}
 	return true;
 }

@@ -145,7 +145,7 @@ static void keep(const uint8_t *bytes, size_t len)
 	const struct iphdr *ip = (const struct iphdr *)bytes;
 	const struct udphdr *udp = (const struct udphdr *)(bytes + sizeof(*ip));
 	struct packet *p;
-	size_t size;
+	size_t size, most;
 
 	if (len < sizeof(*ip) + sizeof(*udp) + HEADER || ip->protocol != IPPROTO_UDP ||
 	    ip->ihl != 5)
@@ -153,9 +153,12 @@ static void keep(const uint8_t *bytes, size_t len)
 	size = len - sizeof(*ip) - sizeof(*udp);
 	if (!of_this_run(ntohl(ip->saddr), ntohl(ip->daddr), (const uint8_t *)(udp + 1), size))
 		return;
-	/* A train is cut where its first packet ends. */
-	if (size > HEADER + PAYLOAD + MASK)
-		size = HEADER + PAYLOAD + MASK;
+	/* A train is cut where its first packet ends; a HELLO can be longer. */
+	most = HEADER + PAYLOAD;
+	if (((const uint8_t *)(udp + 1))[1] >> 4 == HELLO)
+		most += MASK;
+	if (size > most)
+		size = most;
 	p = &kept[nkept < KEPT ? nkept : rng_below(&rng, KEPT)];
 	nkept += nkept < KEPT;
 	p->from = ntohl(ip->saddr);
