@@ -370,11 +370,21 @@ static void ack_data(struct ored_rx *rx, struct ored_slot *slot, u64 op, u32 sta
 	ored_send_ack(rx->l, slot, op, stage, rx->pkt.clock, fresh ? 0 : ORED_F_DUPLICATE, false);
 }
 
+/*
+ * Has a chunk been reduced without this contribution? Then it isn't acknowledged:
+ * its sender takes what is acknowledged for counted.
+ */
+static bool reduced_without(const struct ored_rx *rx, const struct ored_slot *slot)
+{
+	return test_bit(rx->pkt.chunk, slot->reduced) &&
+	       !test_bit(rx->pkt.chunk, slot->peer[rx->l->rank].rx[ORED_SCATTER].bits);
+}
+
 static void scatter_in(struct ored_rx *rx, struct ored_slot *slot, u64 op, u8 *to)
 {
 	bool fresh, ack;
 
-	if (test_bit(ORED_SCATTER, &slot->sealed)) {
+	if (test_bit(ORED_SCATTER, &slot->sealed) || reduced_without(rx, slot)) {
 		too_late(rx, slot, op, ORED_SCATTER);
 		return;
 	}
