@@ -58,18 +58,18 @@ void ored_early_heard(struct ored_link *l, u32 advert)
 /**
  * ored_early_end() - learns from an op that has ended
  * @slot: the op's; the membership's lock is held
+ * @took: from the beginning of its term to its end, ns
  * @loss_ppm: what it has lost of what peers that count should have given
  */
-void ored_early_end(struct ored_slot *slot, u32 loss_ppm)
+void ored_early_end(struct ored_slot *slot, u64 took, u32 loss_ppm)
 {
 	struct ored_member *m = slot->m;
-	u64 quiet = ored_bound_quiet(&m->bound, slot->mine.bytes), took;
+	u64 quiet = ored_bound_quiet(&m->bound, slot->mine.bytes);
 	bool hard = slot->limit == ORED_LIMIT_HARD;
 	u32 takes = m->incast.own;
 	struct ored_link *l;
 
 	lockdep_assert_held(&m->lock);
-	took = slot->posted_ns + slot->elapsed_ns - slot->term.begin;
 	ored_early_adapt(&m->early, loss_ppm);
 	ored_incast_ended(&m->incast, !hard && !loss_ppm);
 	if (m->incast.own != takes)
@@ -92,27 +92,28 @@ void ored_early_end(struct ored_slot *slot, u32 loss_ppm)
  */
 bool ored_early_mark(struct ored_slot *slot, u32 stage, u32 rank)
 {
-	unsigned long *tails = slot->tails + (size_t)stage * slot->words;
+	unsigned long *tails = ored_slot_set(slot, slot->tails, stage);
 
 	return !test_bit(rank, tails) && !test_and_set_bit(rank, tails);
 }
 
-static bool has_all(const struct ored_slot_peer *peer, u32 stage)
+static bool has_all(const struct ored_slot *slot, u32 stage, u32 rank)
 {
-	return atomic_read(stage == ORED_SCATTER ? &peer->scattering : &peer->gathering) <= 0;
+	return stage == ORED_GATHER ? ored_slot_has_shard(slot, rank) :
+				      atomic_read(&slot->peer[rank].scattering) <= 0;
 }
 
 /* Have the marks of all live senders been seen that still owe something? */
 static bool tails_seen(const struct ored_slot *slot, u32 stage, u64 now, u64 *round_trip)
 {
-	const unsigned long *tails = slot->tails + (size_t)stage * slot->words;
+	const unsigned long *tails = ored_slot_set(slot, slot->tails, stage);
 	u64 published = ored_limits_published(&slot->limits);
 	const struct ored_link *l;
 
 	*round_trip = 0;
 	ored_for_each_link(slot->m, l) {
 		if (!test_bit(l->rank, stage == ORED_SCATTER ? slot->need : slot->owners) ||
-		    has_all(&slot->peer[l->rank], stage) ||
+		    has_all(slot, stage, l->rank) ||
 		    !ored_standing_live(&l->standing, now, published))
 			continue;
 		if (!test_bit(l->rank, tails))

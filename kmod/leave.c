@@ -79,12 +79,9 @@ void ored_leave_orphan(struct ored_member *m)
 	RCU_INIT_POINTER(m->sk, NULL);
 	served = m->serves;
 	WRITE_ONCE(m->serves, false);
-	for (op = m->retained; op < m->posted; op++) {
-		struct ored_slot *slot = ored_slot_of(m, op);
-
-		slot->delivered = true;
-		ored_slot_try_release(slot);
-	}
+	for (op = m->retained; op < m->posted; op++)
+		ored_slot_of(m, op)->delivered = true;
+	ored_slot_release_past(m);
 	m->deadline = ktime_get_ns() + ORED_LINGER_NS;
 	joined = m->state == ORED_STATE_JOINED || m->state == ORED_STATE_LEFT;
 	spin_unlock_bh(&m->lock);

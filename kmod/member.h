@@ -332,6 +332,12 @@ bool ored_addr_equal(const struct ored_addr *a, const struct ored_addr *b);
 #define ORED_PATIENCE_NS	(5 * NSEC_PER_SEC)
 #define ORED_SILENT_AFTER	3	/* questions to a peer without an answer */
 
+/* Has a peer left the group before an op, and said so? */
+static inline bool ored_link_left_by(const struct ored_link *l, u64 op)
+{
+	return READ_ONCE(l->status) == ORED_PEER_LEFT && READ_ONCE(l->left_at) <= op;
+}
+
 /**
  * ored_link_needs() - may a peer still want our data of an op?
  * @l: the peer; either its lock or its membership's is held, or the answer
@@ -342,8 +348,7 @@ static inline bool ored_link_needs(const struct ored_link *l, u64 op)
 {
 	if (READ_ONCE(l->standing.gone) || READ_ONCE(l->standing.left) > op)
 		return false;
-	return READ_ONCE(l->status) != ORED_PEER_LEFT || READ_ONCE(l->serves) ||
-	       READ_ONCE(l->left_at) > op;
+	return READ_ONCE(l->serves) || !ored_link_left_by(l, op);
 }
 
 /* The longest that a round trip commonly takes; without its lock, roughly */

@@ -39,12 +39,6 @@ bool ored_op_sends(struct ored_slot *slot, u64 op)
 	return false;
 }
 
-/* Who has contributed to a chunk of the own shard */
-static unsigned long *present_of(const struct ored_slot *slot, u32 chunk)
-{
-	return slot->present + (size_t)chunk * slot->words;
-}
-
 /* What is known of whose contributions were counted, for the result */
 static void note_counted(struct ored_slot *slot, const unsigned long *counted)
 {
@@ -60,30 +54,48 @@ static void note_counted(struct ored_slot *slot, const unsigned long *counted)
 	}
 }
 
-/* Reduces a chunk of the own shard from what is there of it. */
-static void reduce_chunk(struct ored_slot *slot, u32 chunk)
+/**
+ * ored_op_reduce() - computes a chunk of the result
+ * @slot: posted; the caller may write into the result
+ * @whole: the chunk, counted over the bucket
+ * @present: whose contributions to take in; NULL: everybody's
+ *
+ * Contributions of others are there for the own shard only.
+ */
+void ored_op_reduce(struct ored_slot *slot, u32 whole, const unsigned long *present)
 {
 	struct ored_member *m = slot->m;
-	unsigned long *counted = slot->counted + (size_t)chunk * slot->words;
-	u32 whole = ored_map_first(&slot->map, m->rank) + chunk;
+	u32 chunk = whole - ored_map_first(&slot->map, m->rank);
 	u32 offset = ored_map_offset(&slot->map, whole);
 	struct ored_contribs c = {
 		.own = slot->in + offset,
-		.staged = slot->staged + (size_t)chunk * slot->map.payload,
+		.staged = slot->staged,
 		.stride = slot->stride,
 		.rank = m->rank,
 		.nranks = m->nranks,
+		.present = present,
 	};
 	u16 word = slot->params.word;
 
-	bitmap_copy(counted, present_of(slot, chunk), m->nranks);
-	/* Pairs with the barrier before a contribution's bit is set. */
-	smp_rmb();
-	if (!bitmap_full(counted, m->nranks))
-		c.present = counted;
+	if (chunk < ored_map_count(&slot->map, m->rank))
+		c.staged += (size_t)chunk * slot->map.payload;
 	ored_compute_reduce(slot->out + offset, &c, ored_map_length(&slot->map, whole),
 			    ored_params_dtype(word), ored_params_reduction(word));
-	note_counted(slot, c.present);
+}
+
+/* Reduces a chunk of the own shard from what is there of it. */
+static void reduce_chunk(struct ored_slot *slot, u32 chunk)
+{
+	unsigned long *counted = ored_slot_set(slot, slot->counted, chunk);
+	u32 own = slot->m->rank, n = slot->m->nranks;
+	bool full;
+
+	bitmap_copy(counted, ored_slot_set(slot, slot->present, chunk), n);
+	/* Pairs with the barrier before a contribution's bit is set. */
+	smp_rmb();
+	full = bitmap_full(counted, n);
+	ored_op_reduce(slot, ored_map_first(&slot->map, own) + chunk, full ? NULL : counted);
+	note_counted(slot, full ? NULL : counted);
 }
 
 /*
@@ -93,7 +105,7 @@ static void reduce_chunk(struct ored_slot *slot, u32 chunk)
  */
 static bool ready(const struct ored_slot *slot, u32 chunk)
 {
-	const unsigned long *present = present_of(slot, chunk);
+	const unsigned long *present = ored_slot_set(slot, slot->present, chunk);
 	u32 w;
 
 	if (!test_bit(slot->m->rank, present) && !READ_ONCE(slot->silent))
@@ -129,8 +141,7 @@ static bool is_complete(const struct ored_slot *slot)
 	if (atomic_read(&slot->reducing))
 		return false;
 	ored_for_each_link(m, l) {
-		if (test_bit(l->rank, slot->owners) &&
-		    atomic_read(&slot->peer[l->rank].gathering) > 0)
+		if (test_bit(l->rank, slot->owners) && !ored_slot_has_shard(slot, l->rank))
 			return false;
 	}
 	return !slot->bounded ||
@@ -178,7 +189,7 @@ bool ored_op_contribution(struct ored_slot *slot, u32 rank, u32 chunk)
 		atomic_dec(&slot->peer[rank].scattering);
 	/* Whoever sees the bit sees the contribution. */
 	smp_mb__before_atomic();
-	set_bit(rank, present_of(slot, chunk));
+	set_bit(rank, ored_slot_set(slot, slot->present, chunk));
 	/* Of two that are last at the same time, one at least sees both. */
 	smp_mb__after_atomic();
 	return ready(slot, chunk) && reduce(slot, chunk);
@@ -218,20 +229,6 @@ void ored_op_sweep(struct ored_slot *slot)
 	try_complete(slot);
 }
 
-/* An op that has failed sends nothing any more. */
-static void stop_flows(struct ored_slot *slot)
-{
-	struct ored_link *l;
-	u32 stage;
-
-	ored_for_each_link(slot->m, l) {
-		spin_lock(&l->lock);
-		for (stage = 0; stage < ORED_STAGES; stage++)
-			l->inflight -= ored_flow_stop(&slot->peer[l->rank].tx[stage]);
-		spin_unlock(&l->lock);
-	}
-}
-
 /* Who hasn't posted the op may not count for the next. */
 static void count_posts(struct ored_slot *slot)
 {
@@ -253,7 +250,7 @@ static bool gather_whole(const struct ored_slot *slot)
 	const struct ored_link *l;
 
 	ored_for_each_link(slot->m, l) {
-		if (atomic_read(&slot->peer[l->rank].gathering) > 0)
+		if (!ored_slot_has_shard(slot, l->rank))
 			return false;
 	}
 	return true;
@@ -298,7 +295,7 @@ static void learn(struct ored_slot *slot)
 	ored_bound_ended(&m->bound, slot->mine.bytes, took, loss,
 			 complete && !loss && given == bitmap_weight(slot->need, m->nranks));
 	if (slot->in_term)
-		ored_early_end(slot, loss);
+		ored_early_end(slot, took, loss);
 }
 
 /* What the end of an op means for those after it. */
@@ -340,7 +337,7 @@ void ored_op_end_locked(struct ored_slot *slot, int error, u8 limit)
 	slot->limit = limit;
 	WRITE_ONCE(slot->error, error);
 	if (error)
-		stop_flows(slot);
+		ored_slot_stop(slot);
 	account(slot);
 	trace_ored_op_end(slot);
 	/* Whoever sees the state sees the error. */
@@ -352,7 +349,6 @@ void ored_op_end_locked(struct ored_slot *slot, int error, u8 limit)
 	smp_store_release(&m->finished, op);
 	if (!rcu_access_pointer(m->sk))
 		slot->delivered = true;
-	ored_slot_try_release(slot);
 	ored_slot_release_past(m);
 	ored_member_wake(m, EPOLLIN | EPOLLRDNORM);
 }
@@ -396,7 +392,7 @@ static struct ored_link *who_left(struct ored_slot *slot, u64 op)
 
 	lockdep_assert_held(&slot->m->lock);
 	ored_for_each_link(slot->m, l) {
-		if (READ_ONCE(l->status) == ORED_PEER_LEFT && READ_ONCE(l->left_at) <= op)
+		if (ored_link_left_by(l, op))
 			return l;
 		if (READ_ONCE(l->standing.gone) && owes(slot, l))
 			return l;
@@ -478,9 +474,7 @@ static bool doomed(struct ored_slot *slot, const struct ored_params *params, u32
 /* Does a bounded op that is posted now wait for a peer? */
 static bool counts(const struct ored_slot *slot, const struct ored_link *l)
 {
-	if (READ_ONCE(l->status) == ORED_PEER_LEFT && READ_ONCE(l->left_at) <= slot->op)
-		return false;
-	return ored_standing_counts(&l->standing);
+	return !ored_link_left_by(l, slot->op) && ored_standing_counts(&l->standing);
 }
 
 static void set_need(struct ored_slot *slot)
@@ -542,9 +536,7 @@ static void tell_progress(struct ored_member *m, u64 op)
 	struct ored_link *l;
 
 	ored_for_each_link(m, l) {
-		u64 left = READ_ONCE(l->standing.left);
-
-		if (left > op || op >= left + ored_slots_open(m))
+		if (!ored_standing_accepts(&l->standing, op, m->conf.depth))
 			ored_send_mark(l, ORED_F_REQUEST);
 	}
 }
@@ -730,8 +722,7 @@ void ored_op_peer_left(struct ored_member *m, struct ored_link *l)
 			ored_deadline_sweep(m);
 		}
 	}
-	for (op = m->retained; op < m->posted; op++)
-		ored_slot_try_release(ored_slot_of(m, op));
+	ored_slot_release_past(m);
 	ored_deadline_update(m);
 }
 
@@ -746,7 +737,6 @@ void ored_op_delivered(struct ored_slot *slot)
 	spin_lock_bh(&m->lock);
 	slot->delivered = true;
 	WRITE_ONCE(m->received, m->received + 1);
-	ored_slot_try_release(slot);
 	ored_slot_release_past(m);
 	spin_unlock_bh(&m->lock);
 	ored_member_wake(m, EPOLLOUT | EPOLLWRNORM);

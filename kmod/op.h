@@ -12,6 +12,7 @@ struct ored_result;
 bool ored_op_sends(struct ored_slot *slot, u64 op);
 int ored_op_post(struct ored_slot *slot, const struct ored_params *params,
 		 const struct ored_op *op);
+void ored_op_reduce(struct ored_slot *slot, u32 whole, const unsigned long *present);
 bool ored_op_contribution(struct ored_slot *slot, u32 rank, u32 chunk);
 void ored_op_gathered(struct ored_slot *slot, u32 owner, u32 chunk, const unsigned long *counted);
 void ored_op_serve(struct ored_member *m);

@@ -10,42 +10,17 @@
 #include <linux/ratelimit.h>
 #include <linux/ored.h>
 
-#include "compute.h"
 #include "op.h"
-
-static bool counted_by(const struct ored_slot *slot, u32 chunk, u32 rank)
-{
-	return test_bit(rank, slot->counted + (size_t)chunk * slot->words);
-}
 
 /* Has a chunk of the own shard been reduced? */
 static bool has_reduced(const struct ored_slot *slot, u32 chunk)
 {
-	return counted_by(slot, chunk, slot->m->rank);
+	return test_bit(slot->m->rank, ored_slot_set(slot, slot->counted, chunk));
 }
 
 static bool has_gathered(const struct ored_slot *slot, u32 owner, u32 chunk)
 {
 	return test_bit(chunk, slot->peer[owner].rx[ORED_GATHER].bits);
-}
-
-/* A chunk, counted over the bucket, from the own contribution and @present. */
-static void fill(struct ored_slot *slot, u32 whole, const void *staged,
-		 const unsigned long *present)
-{
-	u32 offset = ored_map_offset(&slot->map, whole);
-	struct ored_contribs c = {
-		.own = slot->in + offset,
-		.staged = staged,
-		.stride = slot->stride,
-		.rank = slot->m->rank,
-		.nranks = slot->m->nranks,
-		.present = present,
-	};
-	u16 word = slot->params.word;
-
-	ored_compute_reduce(slot->out + offset, &c, ored_map_length(&slot->map, whole),
-			    ored_params_dtype(word), ored_params_reduction(word));
 }
 
 /*
@@ -58,9 +33,8 @@ static void settle_own(struct ored_slot *slot)
 
 	for (chunk = 0; chunk < ored_map_count(&slot->map, own); chunk++) {
 		if (!has_reduced(slot, chunk))
-			fill(slot, first + chunk,
-			     slot->staged + (size_t)chunk * slot->map.payload,
-			     slot->present + (size_t)chunk * slot->words);
+			ored_op_reduce(slot, first + chunk,
+				       ored_slot_set(slot, slot->present, chunk));
 		cond_resched();
 	}
 }
@@ -80,7 +54,7 @@ static void settle_peer(struct ored_slot *slot, u32 owner)
 		if (slot->zero)
 			memset(slot->out + offset, 0, ored_map_length(&slot->map, first + chunk));
 		else
-			fill(slot, first + chunk, slot->staged, alone);
+			ored_op_reduce(slot, first + chunk, alone);
 		cond_resched();
 	}
 }
@@ -124,7 +98,7 @@ static u64 scattered(const struct ored_slot *slot)
 	u64 bytes = 0;
 
 	for (chunk = 0; chunk < ored_map_count(&slot->map, m->rank); chunk++) {
-		const unsigned long *counted = slot->counted + (size_t)chunk * slot->words;
+		const unsigned long *counted = ored_slot_set(slot, slot->counted, chunk);
 
 		if (has_reduced(slot, chunk))
 			bytes += (u64)(bitmap_weight(counted, m->nranks) - 1) *
@@ -160,15 +134,7 @@ static void stage_result(struct ored_stage *stage, u64 expected, u64 received, u
 /* Has a rank left the group before this op? Then it isn't missing. */
 static bool is_absent(const struct ored_slot *slot, u32 r)
 {
-	const struct ored_link *l = &slot->m->links[r];
-
-	return slot->bounded && r != slot->m->rank &&
-	       READ_ONCE(l->status) == ORED_PEER_LEFT && READ_ONCE(l->left_at) <= slot->op;
-}
-
-static bool has_whole_shard(const struct ored_slot *slot, u32 owner)
-{
-	return atomic_read(&slot->peer[owner].gathering) <= 0;
+	return slot->bounded && ored_link_left_by(&slot->m->links[r], slot->op);
 }
 
 static u32 absent(const struct ored_slot *slot)
@@ -210,18 +176,14 @@ static void set_rank(__u64 *ranks, u32 r)
 /* Is a rank's whole contribution in, and its whole shard, as far as is known here? */
 static bool all_in(const struct ored_slot *slot, u32 r)
 {
-	const struct ored_member *m = slot->m;
-	const struct ored_link *l = &m->links[r];
-
 	if (slot->error == -ECONNRESET)
-		return r == m->rank || READ_ONCE(l->status) != ORED_PEER_LEFT ||
-		       READ_ONCE(l->left_at) > slot->op;
+		return !ored_link_left_by(&slot->m->links[r], slot->op);
 	if (slot->error)
 		return false;
 	if (whole(slot))
 		return true;
 	return test_bit(r, slot->whole) &&
-	       (r == m->rank || atomic_read(&slot->peer[r].gathering) <= 0);
+	       (r == slot->m->rank || ored_slot_has_shard(slot, r));
 }
 
 /*
@@ -236,7 +198,7 @@ static void note_unreduced(struct ored_slot *slot)
 		if (has_reduced(slot, chunk))
 			continue;
 		for (r = 0; r < slot->m->nranks; r++) {
-			if (!test_bit(r, slot->present + (size_t)chunk * slot->words))
+			if (!test_bit(r, ored_slot_set(slot, slot->present, chunk)))
 				clear_bit(r, slot->whole);
 		}
 	}
@@ -251,7 +213,7 @@ static void contributors(struct ored_slot *slot, struct ored_result *result)
 	for (r = 0; r < slot->m->nranks; r++) {
 		if (all_in(slot, r))
 			set_rank(result->contributed, r);
-		else if (!is_absent(slot, r) || !has_whole_shard(slot, r))
+		else if (!is_absent(slot, r) || !ored_slot_has_shard(slot, r))
 			set_rank(result->missing, r);
 	}
 }
@@ -386,7 +348,7 @@ void ored_op_report(const struct ored_slot *slot)
 
 	lockdep_assert_held(&m->lock);
 	for (r = 0; r < m->nranks; r++) {
-		if (!all_in(slot, r) && !(is_absent(slot, r) && has_whole_shard(slot, r)))
+		if (!all_in(slot, r) && !(is_absent(slot, r) && ored_slot_has_shard(slot, r)))
 			__set_bit(r, missing);
 	}
 	if (bitmap_empty(missing, m->nranks) || !__ratelimit(&m->report))

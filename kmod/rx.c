@@ -111,12 +111,9 @@ static void write_off(struct ored_link *l, u64 from)
 	lockdep_assert_held(&l->lock);
 	for (op = max(from, m->retained); op < min(l->standing.left, m->posted); op++) {
 		struct ored_slot *slot = ored_slot_of(m, op);
-		u32 stage;
 
-		if (slot->op != op)
-			continue;
-		for (stage = 0; stage < ORED_STAGES; stage++)
-			l->inflight -= ored_flow_stop(&slot->peer[l->rank].tx[stage]);
+		if (slot->op == op)
+			ored_slot_stop_flows(slot, l);
 	}
 	if (!l->inflight)
 		l->pto_at = U64_MAX;

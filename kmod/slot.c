@@ -146,16 +146,33 @@ void ored_slot_leave(struct ored_slot *slot)
 	spin_unlock_bh(&m->lock);
 }
 
-/* Nothing is in flight any more to peers that haven't left the op. */
-static void write_off(struct ored_slot *slot)
+/**
+ * ored_slot_stop_flows() - sends a peer no more of an op
+ * @slot: the op's
+ * @l: the peer; its lock is held
+ *
+ * What is in flight to it isn't any more.
+ */
+void ored_slot_stop_flows(struct ored_slot *slot, struct ored_link *l)
+{
+	u32 stage;
+
+	lockdep_assert_held(&l->lock);
+	for (stage = 0; stage < ORED_STAGES; stage++)
+		l->inflight -= ored_flow_stop(&slot->peer[l->rank].tx[stage]);
+}
+
+/**
+ * ored_slot_stop() - sends nobody any more of an op
+ * @slot: the op's; BH off, no link locked
+ */
+void ored_slot_stop(struct ored_slot *slot)
 {
 	struct ored_link *l;
-	u32 stage;
 
 	ored_for_each_link(slot->m, l) {
 		spin_lock(&l->lock);
-		for (stage = 0; stage < ORED_STAGES; stage++)
-			l->inflight -= ored_flow_stop(&slot->peer[l->rank].tx[stage]);
+		ored_slot_stop_flows(slot, l);
 		spin_unlock(&l->lock);
 	}
 }
@@ -208,7 +225,7 @@ void ored_slot_try_release(struct ored_slot *slot)
 		if (held_by(slot, l))
 			return;
 	}
-	write_off(slot);
+	ored_slot_stop(slot);
 	slot->state = ORED_SLOT_CLOSED;
 	WRITE_ONCE(slot->op, ORED_NO_OP);
 	/* Either we see the user, or he sees that it is closed. */
@@ -225,7 +242,7 @@ void ored_slot_release_past(struct ored_member *m)
 	u64 op;
 
 	lockdep_assert_held(&m->lock);
-	for (op = m->retained; op < m->finished; op++)
+	for (op = m->retained; op < m->posted; op++)
 		ored_slot_try_release(ored_slot_of(m, op));
 }
 

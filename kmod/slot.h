@@ -37,8 +37,8 @@
 #include "core/term.h"
 #include "core/wire.h"
 
+struct ored_link;
 struct ored_member;
-struct ored_result;
 
 #define ORED_NO_OP	(~0ULL)
 
@@ -190,12 +190,27 @@ struct ored_slot {
 	atomic64_t		resent;
 };
 
+/* The @i-th of an array of sets of ranks, as @present and others are */
+static inline unsigned long *ored_slot_set(const struct ored_slot *slot, unsigned long *sets,
+					   u32 i)
+{
+	return sets + (size_t)i * slot->words;
+}
+
+/* Has a peer's whole shard been gathered? Not to be asked before the post. */
+static inline bool ored_slot_has_shard(const struct ored_slot *slot, u32 owner)
+{
+	return atomic_read(&slot->peer[owner].gathering) <= 0;
+}
+
 struct ored_slot *ored_slot_of(struct ored_member *m, u64 op);
 bool ored_slot_enter(struct ored_slot *slot, u64 op);
 void ored_slot_leave(struct ored_slot *slot);
 u32 ored_slot_know(struct ored_slot *slot, const struct ored_params *params, u32 rank);
 void ored_slot_try_release(struct ored_slot *slot);
 void ored_slot_release_past(struct ored_member *m);
+void ored_slot_stop_flows(struct ored_slot *slot, struct ored_link *l);
+void ored_slot_stop(struct ored_slot *slot);
 bool ored_slot_write(struct ored_slot *slot);
 void ored_slot_written(struct ored_slot *slot);
 void ored_slot_quiesce(struct ored_slot *slot);

@@ -4,9 +4,9 @@
  * packets that carry them.
  *
  * Peers take turns, a train each, so that their ports fill evenly, at the pace
- * of the link. For one peer the oldest op comes first, in it what has to be sent
- * again, then scatter, then gather. What is chosen is noted under the link's
- * lock; it is copied and sent after that.
+ * of the link. For one peer the oldest op comes first, in it the scatter before
+ * the gather, in those what has to be sent again and what is new in turns. What is
+ * chosen is noted under the link's lock; it is copied and sent after that.
  */
 
 #include <linux/bitmap.h>
@@ -65,7 +65,7 @@ static bool next_new(struct ored_slot *slot, struct ored_slot_peer *peer, u32 st
 	if (at >= flow->count || flow->stopped)
 		return false;
 	if (stage == ORED_GATHER) {
-		/* Pairs with the release in ored_op_reduce(). */
+		/* Pairs with the release in reduce(). */
 		u32 place = smp_load_acquire(&slot->order[at]);
 
 		if (!place)
@@ -110,7 +110,7 @@ static bool ask_now(struct ored_link *l, const struct ored_train *train)
 static bool is_partial(const struct ored_slot *slot, u32 stage, u32 chunk)
 {
 	return stage == ORED_GATHER &&
-	       !bitmap_full(slot->counted + (size_t)chunk * slot->words, slot->m->nranks);
+	       !bitmap_full(ored_slot_set(slot, slot->counted, chunk), slot->m->nranks);
 }
 
 /* Fills a train from one flow; under the link's lock. */
@@ -180,7 +180,7 @@ static bool choose_from(struct ored_link *l, struct ored_train *train, u32 most)
 	u32 stage;
 
 	lockdep_assert_held(&l->lock);
-	/* Once it has failed, its flows are stopped; pairs with stop_flows(). */
+	/* Once it has failed, its flows are stopped; pairs with ored_slot_stop(). */
 	if (READ_ONCE(train->slot->error))
 		return false;
 	if (l->inflight >= l->rate.window || !ored_link_needs(l, train->op))
@@ -247,7 +247,7 @@ static void write_mask(const struct ored_slot *slot, u32 chunk, struct sk_buff *
 	for (i = 0; i < n; i++) {
 		u64 word = 0;
 
-		bitmap_to_arr64(&word, slot->counted + (size_t)chunk * slot->words +
+		bitmap_to_arr64(&word, ored_slot_set(slot, slot->counted, chunk) +
 				i * (64 / BITS_PER_LONG),
 				min_t(u32, 64, slot->m->nranks - i * 64));
 		words[i] = cpu_to_le64(word);
