@@ -44,6 +44,9 @@ static void note_counted(struct ored_slot *slot, const unsigned long *counted)
 {
 	u32 r;
 
+	/* The usual, for every packet of the gather */
+	if (!counted && bitmap_full(slot->some, slot->m->nranks))
+		return;
 	for (r = 0; r < slot->m->nranks; r++) {
 		if (!counted || test_bit(r, counted)) {
 			if (!test_bit(r, slot->some))
