@@ -14,6 +14,7 @@ const char *const ored_lock_name[ORED_LOCKS] = {
 	[ORED_LOCK_LINK]	= "ored_link.lock",
 	[ORED_LOCK_KNOW]	= "ored_slot.know",
 	[ORED_LOCK_TIMER]	= "ored_member.timer_lock",
+	[ORED_LOCK_PACE]	= "ored_member.pace_lock",
 	[ORED_LOCK_SAY]		= "ored_sock.say",
 };
 #endif

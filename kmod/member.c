@@ -288,6 +288,7 @@ struct ored_member *ored_member_new(struct ored_net *on, const struct ored_join 
 	spin_lock_init(&m->lock);
 	ored_lock_class(&m->lock, ORED_LOCK_MEMBER);
 	spin_lock_init(&m->pace_lock);
+	ored_lock_class(&m->pace_lock, ORED_LOCK_PACE);
 	m->pump_at = U64_MAX;
 	m->patience = ORED_PATIENCE_NS;
 	ratelimit_state_init(&m->report, 5 * HZ, 10);

@@ -25,7 +25,9 @@
  *
  * Gradients need no lock: chunks are claimed, placed and counted atomically,
  * and a slot isn't reset while anybody is inside (slot.h). Who takes the result
- * of an op that isn't whole seals it first and waits until nobody writes into it.
+ * of an op that isn't whole, or describes it, waits until nobody writes into it
+ * any more: it was sealed when the op ended. He spins, under ored_member.lock too,
+ * so writers keep bottom halves off, and with them preemption, and take no lock.
  *
  * The timer that keeps bounds fires in hard interrupt context, where none of
  * these locks may be taken: it only wakes the waiter and the group's worker.

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
+#include <linux/bottom_half.h>
 #include <linux/capability.h>
 #include <linux/cred.h>
 #include <linux/mm.h>
@@ -248,12 +249,16 @@ void ored_slot_release_past(struct ored_member *m)
 
 /**
  * ored_slot_write() - may anything be written into the result?
- * @slot: entered; the caller doesn't sleep until ored_slot_written()
+ * @slot: entered
+ *
+ * If so, bottom halves are off until ored_slot_written(): whoever waits for the
+ * writers spins, and may have what preempts one of them.
  *
  * Return: false: it is sealed
  */
 bool ored_slot_write(struct ored_slot *slot)
 {
+	local_bh_disable();
 	atomic_inc(&slot->writers);
 	/* Pairs with the one in ored_slot_quiesce(). */
 	smp_mb__after_atomic();
@@ -272,6 +277,7 @@ void ored_slot_written(struct ored_slot *slot)
 	/* Whoever sees us gone sees what we wrote. */
 	smp_mb__before_atomic();
 	atomic_dec(&slot->writers);
+	local_bh_enable();
 }
 
 /**

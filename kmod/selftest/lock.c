@@ -47,6 +47,8 @@ static void __init init(struct locks *locks)
 	ored_lock_class(&locks->m.lock, ORED_LOCK_MEMBER);
 	spin_lock_init(&locks->m.timer_lock);
 	ored_lock_class(&locks->m.timer_lock, ORED_LOCK_TIMER);
+	spin_lock_init(&locks->m.pace_lock);
+	ored_lock_class(&locks->m.pace_lock, ORED_LOCK_PACE);
 	for (i = 0; i < ARRAY_SIZE(locks->link); i++) {
 		spin_lock_init(&locks->link[i].lock);
 		ored_lock_class(&locks->link[i].lock, ORED_LOCK_LINK);
@@ -67,6 +69,8 @@ static void __init walk(struct locks *locks)
 	spin_unlock(&locks->slot.know);
 	spin_lock(&locks->m.timer_lock);
 	spin_unlock(&locks->m.timer_lock);
+	spin_lock(&locks->m.pace_lock);
+	spin_unlock(&locks->m.pace_lock);
 	spin_unlock(&locks->link[0].lock);
 	spin_unlock_bh(&locks->m.lock);
 	mutex_unlock(&locks->net);
