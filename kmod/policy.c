@@ -5,8 +5,7 @@
 #include "member.h"
 #include "policy.h"
 
-#define PPM		1000000
-#define CEILING_BYTE_NS	50
+#define PPM ORED_PPM
 
 static struct ored_bound_conf conf_of(const struct ored_policy *policy)
 {
@@ -17,7 +16,7 @@ static struct ored_bound_conf conf_of(const struct ored_policy *policy)
 		.ceiling_ppm = policy->ceiling,
 		.floor_ns = policy->floor_us * (u64)NSEC_PER_USEC,
 		.ceiling_ns = policy->ceiling_us * (u64)NSEC_PER_USEC,
-		.ceiling_byte_ns = CEILING_BYTE_NS,
+		.ceiling_byte_ns = ORED_BOUND_CEILING_BYTE_NS,
 		.warmup = policy->warmup,
 		.wait_percent = policy->wait_ppm == ORED_WAIT_NONE ? 0 :
 				policy->wait_ppm / 10000,
@@ -80,8 +79,10 @@ int ored_policy_check(const struct ored_policy *policy, char *why)
 	if (policy->min_ranks > ORED_MAX_RANKS)
 		return ored_refuse(why, EINVAL, "min_ranks is %u, more than any group has",
 				   policy->min_ranks);
-	if (policy->mode > ORED_MODE_RELIABLE)
-		return ored_refuse(why, EINVAL, "mode %u doesn't exist", policy->mode);
+	/* It is what ORED_MODE_DEFAULT stands for. */
+	if (policy->mode != ORED_MODE_BOUNDED && policy->mode != ORED_MODE_RELIABLE)
+		return ored_refuse(why, EINVAL, "mode %u is neither bounded nor reliable",
+				   policy->mode);
 	if (policy->deadline > ORED_DEADLINE_P95)
 		return ored_refuse(why, EINVAL, "deadline policy %u doesn't exist",
 				   policy->deadline);

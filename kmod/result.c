@@ -304,6 +304,13 @@ static void why_failed(const struct ored_slot *slot, struct ored_result *result)
 	result->value[1] = slot->failure.value[1];
 }
 
+/* Rounded up; deadlines of several ops in flight can be more than fits. */
+static u32 published_us(const struct ored_slot *slot)
+{
+	return min_t(u64, div_u64(slot->published_ns + NSEC_PER_USEC - 1, NSEC_PER_USEC),
+		     U32_MAX);
+}
+
 /**
  * ored_op_result() - what became of an op
  * @slot: finished, its result not yet released; its op is set by the caller
@@ -322,7 +329,7 @@ void ored_op_result(struct ored_slot *slot, struct ored_result *result)
 	result->verdict = judge(slot, result);
 	result->flags = slot->resync ? ORED_RESULT_RESYNC : 0;
 	result->behind = slot->behind;
-	result->bound_us = div_u64(slot->published_ns + NSEC_PER_USEC - 1, NSEC_PER_USEC);
+	result->bound_us = published_us(slot);
 	result->dtype = ored_params_dtype(slot->mine.word);
 	result->reduction = ored_params_reduction(slot->mine.word);
 	result->kind = ored_params_kind(slot->mine.word);

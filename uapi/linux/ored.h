@@ -331,7 +331,7 @@ enum ored_field {
  * @mode: the mode it ran in
  * @flags: ORED_RESULT_*
  * @bound_us: the bound it ran under, from its post: D + W, and those of the ops
- *	that were in flight before it; 0: none
+ *	that were in flight before it; 0: none; ~0: that or longer
  * @behind: ops that were skipped because the group had gone on
  * @field: enum ored_field: with EPROTO, where two ranks differ
  * @rank: the two ranks that differ; with ECONNRESET rank[0] is who left
