@@ -5,6 +5,8 @@
 
 #include <linux/ored.h>
 
+#include "core/bound.h"
+
 struct ored_member;
 
 /* What a zero stands for, unless a sysctl says something else */
@@ -15,14 +17,14 @@ struct ored_member;
 	.mode = ORED_MODE_BOUNDED,		\
 	.deadline = ORED_DEADLINE_LOSS,		\
 	.incast = ORED_INCAST_ALL,		\
-	.loss_target = 3000,			\
-	.floor = 1050000,			\
-	.ceiling = 4000000,			\
-	.warmup = 20,				\
+	.loss_target = ORED_BOUND_TARGET_PPM,	\
+	.floor = ORED_BOUND_FLOOR_PPM,		\
+	.ceiling = ORED_BOUND_CEILING_PPM,	\
+	.warmup = ORED_BOUND_WARMUP_OPS,	\
 	.bound_us = 0,				\
-	.wait_ppm = 250000,			\
-	.floor_us = 2000,			\
-	.ceiling_us = 5000000,			\
+	.wait_ppm = ORED_BOUND_WAIT_PERCENT * 10000,	\
+	.floor_us = ORED_BOUND_FLOOR_NS / NSEC_PER_USEC,	\
+	.ceiling_us = ORED_BOUND_CEILING_NS / NSEC_PER_USEC,	\
 }
 
 int ored_policy_check(const struct ored_policy *policy, char *why);

@@ -58,16 +58,25 @@ struct ored_bound_conf {
  * Target, factors and W: from a packet-level simulation. The ceiling lets a
  * bucket of 5 MB pass at 20 Mbit/s and one of 1 GiB at 320 Mbit/s.
  */
-#define ORED_BOUND_DEFAULT {			\
-	.policy = 0,				\
-	.target_ppm = 3000,			\
-	.floor_ppm = 1050000,			\
-	.ceiling_ppm = 4000000,			\
-	.floor_ns = 2000000ULL,			\
-	.ceiling_ns = 5000000000ULL,		\
-	.ceiling_byte_ns = 50,			\
-	.warmup = 20,				\
-	.wait_percent = 25,			\
+#define ORED_BOUND_TARGET_PPM		3000
+#define ORED_BOUND_FLOOR_PPM		1050000
+#define ORED_BOUND_CEILING_PPM		4000000
+#define ORED_BOUND_FLOOR_NS		2000000ULL
+#define ORED_BOUND_CEILING_NS		5000000000ULL
+#define ORED_BOUND_CEILING_BYTE_NS	50
+#define ORED_BOUND_WARMUP_OPS		20
+#define ORED_BOUND_WAIT_PERCENT		25
+
+#define ORED_BOUND_DEFAULT {					\
+	.policy = 0,						\
+	.target_ppm = ORED_BOUND_TARGET_PPM,			\
+	.floor_ppm = ORED_BOUND_FLOOR_PPM,			\
+	.ceiling_ppm = ORED_BOUND_CEILING_PPM,			\
+	.floor_ns = ORED_BOUND_FLOOR_NS,			\
+	.ceiling_ns = ORED_BOUND_CEILING_NS,			\
+	.ceiling_byte_ns = ORED_BOUND_CEILING_BYTE_NS,		\
+	.warmup = ORED_BOUND_WARMUP_OPS,			\
+	.wait_percent = ORED_BOUND_WAIT_PERCENT,		\
 }
 
 /* Where a bound is in its life; see the top of this file */

@@ -116,10 +116,4 @@ static inline u32 ored_tar2d_rounds(const struct ored_tar2d *t)
 	return 2 * (t->size - 1) + (t->groups - 1);
 }
 
-/* Whom @rank sends to in round @round of a stage, 1 to @nranks - 1 */
-static inline u32 ored_round_to(u32 rank, u32 round, u32 nranks)
-{
-	return (rank + round) % nranks;
-}
-
 #endif /* ORED_CORE_TAR_H */

@@ -8,6 +8,7 @@
 
 #include "fuzz.h"
 #include "../../kmod/core/chunkmap.h"
+#include "../../kmod/core/incast.h"
 #include "../../kmod/core/tar.h"
 #include "../../kmod/core/wire.h"
 #include "../../uapi/linux/ored.h"
@@ -52,7 +53,7 @@ static void check_rounds(u32 nranks)
 		u8 *hears = calloc(nranks, 1);
 
 		for (rank = 0; rank < nranks; rank++) {
-			to = ored_round_to(rank, round, nranks);
+			to = ored_incast_peer(rank, nranks, round - 1);
 			MUST(to < nranks && to != rank);
 			MUST(to == (rank + round) % nranks);
 			MUST(!hears[to]++);
@@ -157,14 +158,14 @@ static void play_stage(struct model *m, u32 stage, struct fuzz_input *in)
 
 	for (i = 0; i < TWICE && in->left; i++) {
 		from = fuzz_u8(in) % n;
-		to = ored_round_to(from, 1 + fuzz_u8(in) % (n - 1), n);
+		to = ored_incast_peer(from, n, fuzz_u8(in) % (n - 1));
 		count = heard_by(m, to, from)->map.count;
 		if (count)
 			arrive(m, stage, from, to, fuzz_u8(in) % count);
 	}
 	for (round = 1; round < n; round++) {
 		for (from = 0; from < n; from++) {
-			to = ored_round_to(from, round, n);
+			to = ored_incast_peer(from, n, round - 1);
 			count = heard_by(m, to, from)->map.count;
 			for (chunk = 0; chunk < count; chunk++)
 				arrive(m, stage, from, to, chunk);
