@@ -16,15 +16,15 @@ import numpy
 
 import digits
 import model
-
-RATE = 0.1
-WANTED = 0.95           # held-out accuracy
+from common import RATE, WANTED, percentile, report
 
 # How far a weight may be from the one-process run's. There a batch is summed
 # at once, here in one part per rank, which rounds differently in the last of
 # 24 bits: weights are around 1, so some 1e-7 after hundreds of steps. One
 # rank's gradient lost in one step moves a weight by 1e-3.
 BOUND = 1e-5
+
+SHOWN = 3               # one epoch in so many has its line
 
 
 class Alone:
@@ -46,12 +46,6 @@ def join(fake):
         return Alone()
     import ored
     return ored.from_env(timeout=60.0)
-
-
-def percentile(values, share):
-    """The smallest value that at least @share of all don't exceed."""
-    values = sorted(values)
-    return values[min(len(values) - 1, int(share * len(values)))]
 
 
 def milliseconds(seconds):
@@ -98,7 +92,7 @@ def train(group, args, train_set, held_out):
             losses.append(float(bucket[-1]))
             optimizer.step(weights, gradient)
         everything += times
-        if group.rank == 0:
+        if group.rank == 0 and (epoch % SHOWN == 0 or epoch == args.epochs):
             share = model.accuracy(weights, *held_out)
             print(f"{epoch:6}  {numpy.mean(losses):7.4f}  {share:9.1%}"
                   f"{milliseconds(percentile(times, .5))}"
@@ -132,11 +126,6 @@ def exchange_hashes(group, weights):
     return [bytes(row.astype(numpy.uint8)).hex() for row in table]
 
 
-def report(name, good, text):
-    print(f"  {name:23} {text:52} {'ok' if good else 'FAILED'}")
-    return good
-
-
 def summarize(args, group, weights, times, hashes, train_set, held_out,
               seconds):
     """Rank 0's last word. Returns whether all is well."""
@@ -146,10 +135,9 @@ def summarize(args, group, weights, times, hashes, train_set, held_out,
     print(f"\nAfter {args.epochs} epochs, {seconds:.0f} s of the hosts' time:\n")
     good = report("held-out accuracy", share > WANTED,
                   f"{share:.1%} (wanted: over {WANTED:.0%})")
-    good &= report("replicas", len(set(hashes)) == 1,
-                   "all identical" if len(set(hashes)) == 1 else "they differ")
-    for rank, digest in enumerate(hashes):
-        print(f"    rank {rank}: SHA-256 {digest[:32]}...")
+    good &= report("replicas", len(set(hashes)) == 1, "all have SHA-256 "
+                   f"{hashes[0][:28]}..." if len(set(hashes)) == 1 else
+                   "they differ: " + " ".join(h[:8] for h in hashes))
     good &= report("one process, same data", off <= BOUND,
                    f"no weight differs by more than {off:.1e} "
                    f"(bound: {BOUND:.0e})")
