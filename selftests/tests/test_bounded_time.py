@@ -44,13 +44,11 @@ def measure(disturb, victims, plan, nranks=RANKS):
         trainers.sleep_until(0.035)
         for rank in victims:
             disturb(net, trainers, rank)
-        for trainer in trainers:
-            if trainer.rank not in victims:
-                trainer.take_log(time.monotonic() + 60)
+        logs = trainers.take_logs([t for t in trainers if t.rank not in victims], 60)
         if disturb is stop:
             for rank in victims:
                 trainers[rank].go_on()
-        return {t.rank: t.log for t in trainers if t.rank not in victims}
+        return logs
 
 
 DISTURB = {"killed": kill, "cut": cut, "stopped": stop, "partitioned": partition}

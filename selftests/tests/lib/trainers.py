@@ -20,6 +20,7 @@ from dataclasses import dataclass, field
 from . import abi, raw
 from .sockets import Socket, join_value, peer
 
+DONE, GO = b"d", b"g"
 READY, WAIT = 1.0, 120	# s until the first op; s that the slowest may take
 epochs = itertools.count(1)
 
@@ -158,6 +159,10 @@ class Trainer:
             log = train(sock, self.plan, self.rank, origin)
             if self.plan.close:
                 sock.close()
+            os.write(to_parent, DONE)
+            # Telling takes processor time, which would be missing where ops still
+            # run, and they'd seem to take longer than their bound.
+            os.read(from_parent, 1)
             with os.fdopen(to_parent, "wb") as pipe:
                 pickle.dump({n: plain(s) for n, s in log.items()}, pipe)
             os.read(from_parent, 1)	# until all have what they want
@@ -184,17 +189,22 @@ class Trainer:
         pid, self.pid = self.pid, 0
         return os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
 
+    def hear(self, size, end):
+        """What the child has to say next; nothing when it has said all."""
+        left = end - time.monotonic()
+        ready = left > 0 and select.select([self.from_child], [], [], left)[0]
+        assert ready, f"rank {self.rank} doesn't come to an end"
+        return os.read(self.from_child, size)
+
+    def wait_done(self, end):
+        assert self.hear(1, end) == DONE, f"rank {self.rank} has failed"
+
     def take_log(self, end):
-        """Reads until the child has said all."""
+        """Lets the child tell its log."""
+        os.write(self.to_child, GO)
         data = b""
-        while True:
-            left = end - time.monotonic()
-            assert left > 0, f"rank {self.rank} doesn't come to an end"
-            if select.select([self.from_child], [], [], left)[0]:
-                more = os.read(self.from_child, 1 << 20)
-                if not more:
-                    break
-                data += more
+        while more := self.hear(1 << 20, end):
+            data += more
         assert data, f"rank {self.rank} has failed"
         self.log = {n: rich(s) for n, s in pickle.loads(data).items()}
 
@@ -234,14 +244,21 @@ class Trainers(list):
         """Of the trainers' time, which starts with their first ops."""
         time.sleep(max(0, self.origin + seconds - time.monotonic()))
 
+    def take_logs(self, whose, seconds=WAIT):
+        """Waits until they have done their ops; they stay: logs by rank."""
+        end = time.monotonic() + seconds
+        for trainer in whose:
+            trainer.wait_done(end)
+        for trainer in whose:
+            trainer.take_log(end)
+        return {t.rank: t.log for t in whose}
+
     def logs(self, seconds=WAIT):
         """Waits until all that live have done their ops: logs by rank."""
-        end = time.monotonic() + seconds
         living = [t for t in self if t.pid]
-        for trainer in living:
-            trainer.take_log(end)
+        logs = self.take_logs(living, seconds)
         for trainer in living:
             trainer.release()
         for trainer in living:
             assert trainer.reap() == 0, f"rank {trainer.rank} has failed"
-        return {t.rank: t.log for t in living}
+        return logs
