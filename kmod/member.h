@@ -179,6 +179,8 @@ struct ored_link {
  * @udp: the outer socket
  * @links: by rank; the own one only holds the own address
  * @slots: @nslots of them
+ * @uncounted: of the op whose result was received last, with its bitmap; under
+ *	the socket's recv_mutex
  * @memory: bytes allocated
  * @user: who is charged for them, NULL: nobody
  * @charged: pages
@@ -256,6 +258,7 @@ struct ored_member {
 	struct ored_udp		*udp;
 	struct ored_link	*links;
 	struct ored_slot	*slots;
+	struct ored_uncounted	*uncounted;
 	u64			memory;
 	struct user_struct	*user;
 	unsigned long		charged;

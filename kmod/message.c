@@ -225,8 +225,20 @@ int ored_sendmsg(struct socket *sock, struct msghdr *msg, size_t len)
 	return err ?: (int)len;
 }
 
-static void remember(struct ored_sock *osk, const struct ored_result *result)
+/*
+ * What can still be asked for when the slot has been used again: peers that have
+ * gone on may need it at any time.
+ */
+static void remember(struct ored_sock *osk, const struct ored_slot *slot,
+		     const struct ored_result *result)
 {
+	struct ored_uncounted *last = slot->m->uncounted;
+
+	last->op = slot->error ? ORED_NO_OP : slot->op;
+	last->chunk = slot->map.payload;
+	last->chunks = slot->map.chunks;
+	if (!slot->error)
+		ored_op_uncounted(slot, (u64 *)(last + 1));
 	spin_lock(&osk->say);
 	osk->past[result->op % ORED_MAX_DEPTH] = *result;
 	osk->npast = result->op + 1;
@@ -302,7 +314,7 @@ static int take(struct ored_sock *osk, struct ored_member *m, struct msghdr *msg
 	if (slot->error)
 		ret = op_error(osk, &result);
 	if (!(flags & MSG_PEEK)) {
-		remember(osk, &result);
+		remember(osk, slot, &result);
 		ored_op_delivered(slot);
 	}
 	return ret;

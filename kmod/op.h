@@ -31,6 +31,6 @@ void ored_op_settle(struct ored_slot *slot);
 u32 ored_op_loss(const struct ored_slot *slot, u32 *given);
 void ored_op_result(struct ored_slot *slot, struct ored_result *result);
 void ored_op_report(const struct ored_slot *slot);
-bool ored_op_uncounted(struct ored_slot *slot, u32 chunk);
+void ored_op_uncounted(const struct ored_slot *slot, u64 *bits);
 
 #endif /* ORED_OP_H */

@@ -368,30 +368,38 @@ void ored_op_report(const struct ored_slot *slot)
 		m->nranks, slot->some, m->nranks, missing);
 }
 
+/* Did others go without the own contribution to a chunk of @owner's shard? */
+static bool is_uncounted(const struct ored_slot *slot, u32 owner, u32 chunk)
+{
+	/* In the own shard: was it reduced for everybody? */
+	if (owner == slot->m->rank)
+		return !has_reduced(slot, chunk);
+	if (test_bit(ored_map_first(&slot->map, owner) + chunk, slot->uncounted))
+		return true;
+	return !has_gathered(slot, owner, chunk) &&
+	       !test_bit(chunk, slot->peer[owner].tx[ORED_SCATTER].done);
+}
+
 /**
- * ored_op_uncounted() - did others go without the own contribution to a chunk?
- * @slot: finished, entered
- * @chunk: counted over the bucket
+ * ored_op_uncounted() - which chunks of the own contribution others went without
+ * @slot: finished without an error, its result not yet released
+ * @bits: receives a bit for each chunk of the bucket
  *
  * Of a chunk that was not gathered here it isn't known; it counts as counted if
  * its owner has acknowledged the contribution.
  */
-bool ored_op_uncounted(struct ored_slot *slot, u32 chunk)
+void ored_op_uncounted(const struct ored_slot *slot, u64 *bits)
 {
-	struct ored_link *l;
+	u32 owner, chunk, at;
 
+	memset(bits, 0, DIV_ROUND_UP(slot->map.chunks, 64) * sizeof(*bits));
 	if (whole(slot))
-		return false;
-	if (test_bit(chunk, slot->uncounted))
-		return true;
-	ored_for_each_link(slot->m, l) {
-		u32 at = chunk - ored_map_first(&slot->map, l->rank);
-
-		if (at >= ored_map_count(&slot->map, l->rank))
-			continue;
-		return !has_gathered(slot, l->rank, at) &&
-		       !test_bit(at, slot->peer[l->rank].tx[ORED_SCATTER].done);
+		return;
+	for (owner = 0; owner < slot->m->nranks; owner++) {
+		at = ored_map_first(&slot->map, owner);
+		for (chunk = 0; chunk < ored_map_count(&slot->map, owner); chunk++, at++)
+			if (is_uncounted(slot, owner, chunk))
+				bits[at / 64] |= 1ULL << (at % 64);
+		cond_resched();
 	}
-	/* In the own shard: was it reduced for everybody? */
-	return !has_reduced(slot, chunk - ored_map_first(&slot->map, slot->m->rank));
 }

@@ -395,6 +395,13 @@ static size_t stride_of(const struct ored_member *m)
 	return min_t(size_t, bucket, ALIGN(bucket / m->nranks, 8) + 2 * (size_t)m->payload_bound);
 }
 
+/* Of the largest bucket in the smallest chunks */
+static size_t uncounted_bytes(const struct ored_member *m, u32 room)
+{
+	return sizeof(*m->uncounted) +
+	       DIV_ROUND_UP((size_t)room * m->nranks, 64) * sizeof(u64);
+}
+
 static u64 slot_bytes(const struct ored_member *m, u32 room)
 {
 	struct ored_slot slot = {
@@ -480,7 +487,7 @@ int ored_slots_alloc(struct ored_member *m, char *why)
 {
 	size_t bucket = m->conf.bucket_max;
 	u32 room = DIV_ROUND_UP(DIV_ROUND_UP(bucket, ORED_PAYLOAD_MIN), m->nranks);
-	u64 bytes = m->nslots * slot_bytes(m, room);
+	u64 bytes = m->nslots * slot_bytes(m, room) + PAGE_ALIGN(uncounted_bytes(m, room));
 	u32 i;
 	int err;
 
@@ -490,8 +497,10 @@ int ored_slots_alloc(struct ored_member *m, char *why)
 	ored_refuse(why, ENOMEM, "no memory for the %llu bytes of %u slots: take a smaller bucket_max or depth",
 		    bytes, m->nslots);
 	m->slots = kvcalloc(m->nslots, sizeof(*m->slots), GFP_KERNEL_ACCOUNT);
-	if (!m->slots)
+	m->uncounted = take(m, uncounted_bytes(m, room));
+	if (!m->slots || !m->uncounted)
 		return -ENOMEM;
+	m->uncounted->op = ORED_NO_OP;
 	for (i = 0; i < m->nslots; i++) {
 		struct ored_slot *slot = &m->slots[i];
 
@@ -516,6 +525,7 @@ void ored_slots_free(struct ored_member *m)
 	u32 i;
 
 	uncharge(m);
+	vfree(m->uncounted);
 	if (!m->slots)
 		return;
 	for (i = 0; i < m->nslots; i++) {

@@ -587,36 +587,25 @@ static int get_policy(struct ored_sock *osk, const struct ored_out *out)
 	return write_out(osk, out, &policy, sizeof(policy));
 }
 
-/* Puts the bitmap behind the head. Return: 0 or -ENOMEM */
-static int describe_uncounted(struct ored_slot *slot, struct ored_uncounted **all, size_t *size)
+/* Under recv_mutex nobody receives meanwhile. */
+static int write_uncounted(struct ored_sock *osk, struct ored_member *m,
+			   const struct ored_out *out, u64 op)
 {
-	u32 chunk, chunks = slot->map.chunks;
-	struct ored_uncounted *head;
-	u64 *bits;
+	const struct ored_uncounted *last = m->uncounted;
+	size_t size = sizeof(*last) + DIV_ROUND_UP(last->chunks, 64) * sizeof(u64);
 
-	*size = sizeof(*head) + DIV_ROUND_UP(chunks, 64) * sizeof(u64);
-	head = kvzalloc(*size, GFP_KERNEL_ACCOUNT);
-	*all = head;
-	if (!head)
-		return -ENOMEM;
-	bits = (u64 *)(head + 1);
-	head->op = slot->op;
-	head->chunk = slot->map.payload;
-	head->chunks = chunks;
-	for (chunk = 0; chunk < chunks; chunk++) {
-		if (ored_op_uncounted(slot, chunk))
-			bits[chunk / 64] |= 1ULL << (chunk % 64);
-		cond_resched();
-	}
-	return 0;
+	if (last->op != op || op == ORED_NO_OP)
+		return ored_sock_refuse(osk, ENOENT,
+					"op %llu is not the one whose result was received last, or it failed",
+					op);
+	if (out->room < (int)size)
+		return ored_sock_refuse(osk, EMSGSIZE, "the bitmap needs %zu bytes", size);
+	return write_out(osk, out, last, size);
 }
 
 static int get_uncounted(struct ored_sock *osk, const struct ored_out *out)
 {
 	struct ored_member *m = ored_sock_joined(osk);
-	struct ored_uncounted *all = NULL;
-	struct ored_slot *slot;
-	size_t size = 0;
 	int err;
 	u64 op;
 
@@ -627,22 +616,9 @@ static int get_uncounted(struct ored_sock *osk, const struct ored_out *out)
 					"ORED_UNCOUNTED starts with the op that is asked for");
 	if (copy_from_user(&op, out->value, sizeof(op)))
 		return ored_sock_refuse(osk, EFAULT, "the op can't be read");
-	slot = ored_slot_of(m, op);
-	if (!ored_slot_enter(slot, op))
-		return ored_sock_refuse(osk, ENOENT,
-					"op %llu has not ended, or its slot has been used again",
-					op);
-	/* Pairs with the release at its end. */
-	if (smp_load_acquire(&slot->state) != ORED_SLOT_FINISHED || slot->error)
-		err = ored_sock_refuse(osk, ENOENT, "op %llu has not ended, or has failed", op);
-	else
-		err = describe_uncounted(slot, &all, &size);
-	ored_slot_leave(slot);
-	if (!err && out->room < (int)size)
-		err = ored_sock_refuse(osk, EMSGSIZE, "the bitmap needs %zu bytes", size);
-	if (!err)
-		err = write_out(osk, out, all, size);
-	kvfree(all);
+	mutex_lock(&osk->recv_mutex);
+	err = write_uncounted(osk, m, out, op);
+	mutex_unlock(&osk->recv_mutex);
 	return err;
 }
 

@@ -4,6 +4,7 @@
 """ORED_POLICY and ORED_UNCOUNTED as options: what they take, and what they refuse."""
 import ctypes
 import errno
+import time
 
 from lib import abi, raw, tap
 from lib.netns import shared
@@ -34,6 +35,9 @@ BAD = (
     ("wait_ppm", {"wait_ppm": 500001}), ("wait_ppm", {"wait_ppm": 0xfffffffe}),
     ("floor", {"floor_us": 5000001}), ("ceiling", {"ceiling_us": 1999}),
     ("ceiling_us", {"ceiling_us": 0xffffffff}))
+
+
+SHORT = [(abi.SOL_ORED, abi.OP, bytes(abi.Op(deadline_us=5000)))]
 
 
 def fields(sock):
@@ -100,7 +104,7 @@ def test_without_a_group():
 
 
 def test_uncounted():
-    """Only of ops that have ended and have not been followed by others."""
+    """Only of the op whose result was received last."""
     with shared(2) as net, Ranks(net.hosts, mode=abi.MODE_BOUNDED) as group:
         sock, buffer = group[0], (ctypes.c_uint64 * 8)()
         size = ctypes.sizeof(buffer)
@@ -123,10 +127,16 @@ def test_uncounted():
         for room in (0, 7):
             with refused(errno.EINVAL, sock):
                 ask(0, room)
-        for _ in range(4):
-            group.allreduce(10)
+        group.allreduce(10)
         with refused(errno.ENOENT, sock):
             ask(0)
+        assert ask(1) == 24
+        # Peers that go on take the slot, but not the answer.
+        for _ in range(3):
+            group[1].sendmsg([bytes(40)], SHORT)
+            group[1].recv(40)
+        time.sleep(0.1)
+        assert ask(1) == 24
 
 
 tap.main(globals())

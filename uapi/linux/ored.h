@@ -555,8 +555,8 @@ struct ored_policy {
  * struct ored_uncounted - getsockopt(ORED_UNCOUNTED): which chunks of this
  * rank's own contribution others went without, so that it can be added to the
  * next bucket (error feedback); a bitmap of @chunks bits, in 64-bit words, follows
- * @op: op asked for (ENOENT: unfinished, or its slot has been used again: ask
- *	before the next send(); EMSGSIZE: no room for the bitmap)
+ * @op: op asked for, the one whose result was received last (any other, and one
+ *	that failed: ENOENT; no room for the bitmap: EMSGSIZE)
  * @chunk: bytes of a full chunk
  * @chunks: number of chunks of the bucket
  */
