@@ -90,8 +90,7 @@ soak: ## random tests on the debug kernels, with new seeds, for HOURS=1
 .PHONY: fuzz-full
 fuzz-full: ## 200,000 random call sequences, 1,000,000 damaged packets, twice each
 	selftests/deps build vm check
-	ORED_FUZZ=200000 selftests/run --kernel debug test_sockfuzz
-	ORED_FUZZ=1000000 selftests/run --kernel debug test_pktfuzz
+	ORED_FUZZ=200000 selftests/run --kernel debug test_sockfuzz test_pktfuzz
 
 .PHONY: coverage
 coverage: ## which lines of the module the kernel selftests run, and why not all

@@ -88,11 +88,16 @@ uint64_t number(const char *option, const char *text)
 	return value;
 }
 
-int ored_socket(void)
+/* The family's number, which stays as long as the module is loaded; -1 and errno */
+static int family(void)
 {
+	static int known;
 	char text[16] = "";
-	int fd = open("/sys/module/ored/parameters/family", O_RDONLY | O_CLOEXEC);
+	int fd;
 
+	if (known)
+		return known;
+	fd = open("/sys/module/ored/parameters/family", O_RDONLY | O_CLOEXEC);
 	if (fd < 0)
 		return -1;
 	if (read(fd, text, sizeof(text) - 1) <= 0) {
@@ -101,7 +106,15 @@ int ored_socket(void)
 		return -1;
 	}
 	close(fd);
-	return socket(atoi(text), SOCK_SEQPACKET, ORED_PROTO_REDUCE);
+	known = atoi(text);
+	return known;
+}
+
+int ored_socket(void)
+{
+	int number = family();
+
+	return number < 0 ? -1 : socket(number, SOCK_SEQPACKET, ORED_PROTO_REDUCE);
 }
 
 void set_limit(int fd, unsigned int ms)

@@ -18,10 +18,12 @@
 #include <netinet/in.h>
 #include <netinet/ip.h>
 #include <netinet/udp.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
+#include <linux/filter.h>
 #include <linux/if_ether.h>
 #include <linux/if_packet.h>
 
@@ -33,6 +35,9 @@
 #define CHUNK_MASK	0xfffff
 #define KEPT		256	/* captured packets */
 #define LARGEST		1024	/* bytes of a packet */
+#define BURST		24	/* packets in a row, on average: the group sends as many */
+#define AT_ONCE		32	/* packets of a system call */
+#define OUR_TTL		33	/* tells our packets from the group's */
 #define PER_ROUND	5000	/* packets until the group is made anew */
 #define INSIDER_ROUND	500
 #define STRANGER	0x7f000109
@@ -40,7 +45,9 @@
 #define MASK		8	/* of ranks, behind chunks that lack some */
 #define CALL_MS		20000	/* limit of a call */
 #define SETTLE_MS	5000
-#define INSIDER_MS	300	/* the same where ops are made to fail */
+/* Bytes of a captured packet that matter: headers, and its train's first */
+#define SNAP		(sizeof(struct iphdr) + sizeof(struct udphdr) + HEADER + PAYLOAD + MASK)
+#define INSIDER_MS	100	/* the same where ops are made to fail */
 
 enum { HELLO = 1, SCATTER, GATHER, ACK, POLL, MARK, BYE, FAILURE };
 
@@ -95,6 +102,23 @@ static bool is_data(const struct packet *p)
 	return type_of(p) == SCATTER || type_of(p) == GATHER;
 }
 
+/* Only what the group has sent: not ours, and each packet once. */
+static void sniff_the_group(int fd)
+{
+	struct sock_filter code[] = {
+		BPF_STMT(BPF_LD | BPF_B | BPF_ABS, SKF_AD_OFF + SKF_AD_PKTTYPE),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, PACKET_OUTGOING, 3, 0),
+		BPF_STMT(BPF_LD | BPF_B | BPF_ABS, offsetof(struct iphdr, ttl)),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, OUR_TTL, 1, 0),
+		BPF_STMT(BPF_RET | BPF_K, SNAP),
+		BPF_STMT(BPF_RET | BPF_K, 0),
+	};
+	struct sock_fprog filter = { ARRAY_SIZE(code), code };
+
+	if (setsockopt(fd, SOL_SOCKET, SO_ATTACH_FILTER, &filter, sizeof(filter)))
+		die("a filter for the packets of the group");
+}
+
 static void open_sockets(void)
 {
 	struct sockaddr_ll ll = {
@@ -103,8 +127,12 @@ static void open_sockets(void)
 	int size = 8 << 20;
 
 	raw = socket(AF_INET, SOCK_RAW, IPPROTO_RAW);
-	sniffer = socket(AF_PACKET, SOCK_DGRAM | SOCK_NONBLOCK, htons(ETH_P_IP));
-	if (raw < 0 || sniffer < 0 || bind(sniffer, (struct sockaddr *)&ll, sizeof(ll)))
+	/* It receives when it is bound. */
+	sniffer = socket(AF_PACKET, SOCK_DGRAM | SOCK_NONBLOCK, 0);
+	if (raw < 0 || sniffer < 0)
+		die("raw sockets");
+	sniff_the_group(sniffer);
+	if (bind(sniffer, (struct sockaddr *)&ll, sizeof(ll)))
 		die("raw sockets");
 	setsockopt(sniffer, SOL_SOCKET, SO_RCVBUFFORCE, &size, sizeof(size));
 	setsockopt(raw, SOL_SOCKET, SO_SNDBUFFORCE, &size, sizeof(size));
@@ -168,36 +196,74 @@ static void keep(const uint8_t *bytes, size_t len)
 	memcpy(p->data, udp + 1, size);
 }
 
-/* Takes in what has been captured, but for our own packets. */
+/* Takes in what has been captured. */
 static void capture(void)
 {
-	static uint8_t bytes[65536];
-	struct sockaddr_ll from;
-	socklen_t len = sizeof(from);
-	ssize_t n;
+	static uint8_t bytes[AT_ONCE][SNAP];
+	struct mmsghdr msgs[AT_ONCE] = {};
+	struct iovec iov[AT_ONCE];
+	int i, n;
 
-	while ((n = recvfrom(sniffer, bytes, sizeof(bytes), 0, (struct sockaddr *)&from,
-			     &len)) > 0) {
-		const struct iphdr *ip = (const struct iphdr *)bytes;
-
-		len = sizeof(from);
-		/* Ours have a time to live of their own. */
-		if (from.sll_pkttype != PACKET_OUTGOING && n > (ssize_t)sizeof(*ip) &&
-		    ip->ttl != 33)
-			keep(bytes, n);
+	for (i = 0; i < AT_ONCE; i++) {
+		iov[i] = (struct iovec){ bytes[i], sizeof(bytes[i]) };
+		msgs[i].msg_hdr.msg_iov = &iov[i];
+		msgs[i].msg_hdr.msg_iovlen = 1;
 	}
+	do {
+		n = recvmmsg(sniffer, msgs, AT_ONCE, 0, NULL);
+		for (i = 0; i < n; i++)
+			keep(bytes[i], msgs[i].msg_len);
+	} while (n == AT_ONCE);
+}
+
+/* Packets on their way out: a system call for each would take longer than they do. */
+static struct {
+	uint8_t bytes[sizeof(struct iphdr) + sizeof(struct udphdr) + LARGEST + 512];
+	struct sockaddr_in to;
+	struct iovec iov;
+} queue[AT_ONCE];
+
+static unsigned int queued;
+
+static void flush(void)
+{
+	struct mmsghdr msgs[AT_ONCE] = {};
+	unsigned int i, done;
+	int n;
+
+	for (i = 0; i < queued; i++) {
+		msgs[i].msg_hdr.msg_name = &queue[i].to;
+		msgs[i].msg_hdr.msg_namelen = sizeof(queue[i].to);
+		msgs[i].msg_hdr.msg_iov = &queue[i].iov;
+		msgs[i].msg_hdr.msg_iovlen = 1;
+	}
+	for (done = 0; done < queued; done += n) {
+		n = sendmmsg(raw, msgs + done, queued - done, 0);
+		if (n <= 0)
+			die("pktfuzz: sending %zu bytes", queue[done].iov.iov_len);
+	}
+	for (i = 0; i < queued; i++) {
+		if (msgs[i].msg_len != queue[i].iov.iov_len)
+			fail("pktfuzz: %u of %zu bytes were sent", msgs[i].msg_len,
+			     queue[i].iov.iov_len);
+	}
+	sent_packets += queued;
+	queued = 0;
 }
 
 static void transmit(const struct packet *p)
 {
-	static uint8_t bytes[sizeof(struct iphdr) + sizeof(struct udphdr) + LARGEST + 512];
+	uint8_t *bytes = queue[queued].bytes;
 	struct iphdr *ip = (struct iphdr *)bytes;
 	struct udphdr *udp = (struct udphdr *)(ip + 1);
-	struct sockaddr_in to = { .sin_family = AF_INET, .sin_addr.s_addr = htonl(p->to) };
 	size_t len = sizeof(*ip) + sizeof(*udp) + p->len;
 
+	queue[queued].to = (struct sockaddr_in){
+		.sin_family = AF_INET, .sin_addr.s_addr = htonl(p->to),
+	};
+	queue[queued].iov = (struct iovec){ bytes, len };
 	*ip = (struct iphdr) {
-		.version = 4, .ihl = 5, .ttl = 33, .protocol = IPPROTO_UDP,
+		.version = 4, .ihl = 5, .ttl = OUR_TTL, .protocol = IPPROTO_UDP,
 		.tot_len = htons(len), .saddr = htonl(p->from), .daddr = htonl(p->to),
 	};
 	*udp = (struct udphdr) {
@@ -205,9 +271,8 @@ static void transmit(const struct packet *p)
 		.len = htons(sizeof(*udp) + p->len),
 	};
 	memcpy(udp + 1, p->data, p->len);
-	if (sendto(raw, bytes, len, 0, (struct sockaddr *)&to, sizeof(to)) != (ssize_t)len)
-		die("pktfuzz: sending %zu bytes", len);
-	sent_packets++;
+	if (++queued == AT_ONCE)
+		flush();
 }
 
 /* Some bits of it turned, or some bytes set to what is a limit of something */
@@ -608,14 +673,18 @@ static void check_counters(const int *fd, uint64_t dropped)
 	     causes[wrong].name, got, expected[causes[wrong].which]);
 }
 
-static void burst(bool insider, unsigned int n)
+static void burst(bool insider)
 {
-	while (n--) {
+	uint64_t n;
+
+	/* Sometimes few, so that an insider's group lives to see its second op. */
+	for (n = rng_below(&rng, 2 * BURST); n; n--) {
 		if (insider)
 			send_anything();
 		else
 			send_refused();
 	}
+	flush();
 	capture();
 }
 
@@ -644,7 +713,7 @@ static bool run_op(const int *fd, uint64_t op, uint32_t count, bool insider,
 			die("pktfuzz: op %lu: rank %u's send returned %zd", op, r, n);
 		good = n == (ssize_t)count * 4;
 		in_use[r] = good;
-		burst(insider, 8);
+		burst(insider);
 	}
 	for (r = 0; r < group.nranks && good; r++) {
 		/* What was meant for this op must not come late. */
@@ -662,7 +731,7 @@ static bool run_op(const int *fd, uint64_t op, uint32_t count, bool insider,
 		if (!insider && wrong_at(bucket, count, group.nranks, op) >= 0)
 			fail("pktfuzz: op %lu: rank %u's number %ld is wrong", op, r,
 			     wrong_at(bucket, count, group.nranks, op));
-		burst(insider, 8);
+		burst(insider);
 	}
 	return good;
 }

@@ -7,9 +7,10 @@
  * A sequence is a dozen calls. A batch of sequences runs in a process and a
  * network namespace of its own, on a pool of sockets that join small groups, so
  * that the calls meet live ops; in one batch of three, several threads do it at
- * the same time. With --user the calls are made by an unprivileged user, who binds
- * to groups that were set up for him. A batch is a function of the seed and its
- * number, but for what its threads and the network do at the same time.
+ * the same time, each its own sequences. With --user the calls are made by an
+ * unprivileged user, who binds to groups that were set up for him. A batch is a
+ * function of the seed and its number, but for what its threads and the network
+ * do at the same time.
  *
  * Exits with 1 if a call doesn't end though a signal comes every few
  * milliseconds, if a batch's process dies, if a call returns what no call may,
@@ -40,7 +41,7 @@
 
 #include "common.h"
 
-#define BATCH		100	/* sequences of a batch */
+#define BATCH		100	/* sequences of each thread of a batch */
 #define CALLS		12	/* of a sequence */
 #define POOL		10	/* sockets */
 #define THREADS		3
@@ -878,13 +879,19 @@ static void handle_signals(void)
 	signal(SIGURG, SIG_IGN);
 }
 
+/* Draws how many threads a batch has: the first that is drawn of it. */
+static int draw_threads(struct rng *rng)
+{
+	return rng_one_in(rng, 3) ? THREADS : 1;
+}
+
 static void run_batch(uint64_t seed, uint64_t batch, bool user)
 {
 	struct rng rng = rng_seeded(seed, batch);
 	static struct caller callers[THREADS];
 	pthread_t threads[THREADS];
 	int i, error, quiet[MAX_RANKS];
-	int n = rng_one_in(&rng, 3) ? THREADS : 1;
+	int n = draw_threads(&rng);
 
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	handle_signals();
@@ -965,7 +972,7 @@ static bool watch_batch(pid_t pid)
 
 int main(int argc, char **argv)
 {
-	uint64_t seed = 1, sequences = 1000, batch = 0, end, calls = 0;
+	uint64_t seed = 1, sequences = 1000, batch = 0, done = 0, calls = 0;
 	bool user = false;
 	int i;
 
@@ -994,10 +1001,11 @@ int main(int argc, char **argv)
 		die("mmap");
 	readonly = map(AREA, PROT_READ);
 	unmapped = map(1 << 20, PROT_NONE);
-	end = batch + (sequences + BATCH - 1) / BATCH;
-	for (; batch < end; batch++) {
+	for (; done < sequences; batch++) {
+		struct rng rng = rng_seeded(seed, batch);
 		pid_t pid;
 
+		done += draw_threads(&rng) * BATCH;
 		memset(watch, 0, 4096);
 		pid = fork();
 		if (pid < 0)
@@ -1011,6 +1019,6 @@ int main(int argc, char **argv)
 		}
 		calls += all_calls();
 	}
-	printf("# sockfuzz: %lu calls, none hung\n", calls);
+	printf("# sockfuzz: %lu sequences, %lu calls, none hung\n", done, calls);
 	return 0;
 }
