@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
-# vm: kernels=6.12 timeout=600
+# vm: virtual-time kernels=6.12 timeout=600
 #
 # In virtual time an op takes the same time in every run, to within 10 us,
 # however busy the machine outside is. Runs on the host: it boots two guests.

@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
-# vm: kernels=debug timeout=300
+# vm: virtual-time kernels=debug timeout=300
 #
 # The same seed has the same packets at the same times, to the nanosecond and the
 # bit, though they are lost, delayed, swapped and doubled by chance; another seed

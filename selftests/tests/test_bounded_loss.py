@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: GPL-2.0
-# vm: virtual-time kernels=debug timeout=1200
+# vm: virtual-time kernels=debug alone timeout=1200
 """Bounded ops under the kinds of loss that networks have, and under what only looks
 like loss. What is lost, and of whom, is told to the byte (lib/ledger.py)."""
 from lib import abi, ledger, tap

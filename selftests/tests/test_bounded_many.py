@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: GPL-2.0
-# vm: virtual-time kernels=debug timeout=3600
+# vm: virtual-time kernels=debug alone timeout=3600
 """The bound is kept in ten thousand consecutive ops with 1 % loss.
 
 ORED_OPS=N runs N of them instead, where a kernel is slow.

@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: GPL-2.0
-# vm: virtual-time kernels=debug timeout=1200
+# vm: virtual-time kernels=debug alone timeout=1200
 """Ranks that fell apart meet again by themselves.
 
 Counted is how many ops the front runs after a disturbance is over until all ranks
