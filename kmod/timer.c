@@ -78,18 +78,35 @@ static u64 beat_at(const struct ored_link *l)
 	return l->standing.heard + ORED_BEAT_NS;
 }
 
+/*
+ * Has a peer gone on so far that it may have given up a reliable op which isn't over
+ * here? With nothing in flight to it we would never hear that there is no more to
+ * come.
+ */
+static bool may_be_gone(const struct ored_link *l)
+	__must_hold(&l->m->lock) __must_hold(&l->lock)
+{
+	struct ored_member *m = l->m;
+	struct ored_slot *slot = ored_slot_of(m, m->finished);
+
+	return m->finished < m->posted && slot->state == ORED_SLOT_POSTED && !slot->bounded &&
+	       l->standing.left > m->finished + m->conf.depth;
+}
+
 /* Somebody waits until the peer has left an op: ask whether it has. */
 static void check_left(struct ored_link *l, u64 now, struct ored_due *due)
 	__must_hold(&l->m->lock) __must_hold(&l->lock)
 {
 	struct ored_member *m = l->m;
 	bool wanted = m->want_left && ored_link_needs(l, m->want_left - 1);
+	bool gone;
 
 	lockdep_assert_held(&m->lock);
 	lockdep_assert_held(&l->lock);
+	gone = may_be_gone(l);
 	if (m->state == ORED_STATE_LEFT && !l->bye_known && l->status != ORED_PEER_LEFT)
 		wanted = true;
-	wanted |= beat_at(l) <= now;
+	wanted |= gone || beat_at(l) <= now;
 	if (!wanted || l->standing.gone) {
 		l->ask_at = beat_at(l);
 		l->asks = 0;
@@ -98,6 +115,11 @@ static void check_left(struct ored_link *l, u64 now, struct ored_due *due)
 	if (l->ask_at != U64_MAX && l->ask_at > now)
 		return;
 	due->ask = true;
+	if (gone && !due->poll) {
+		due->poll = true;
+		due->op = m->finished;
+		due->stage = ORED_GATHER;
+	}
 	l->ask_at = now + min_t(u64, pto_ns(l) * (1 + min(l->asks, 255U)), NSEC_PER_SEC);
 	if (++l->asks == ORED_SILENT_AFTER)
 		trace_ored_peer(l, ORED_PEER_SILENT);
@@ -136,6 +158,18 @@ static u64 check_links(struct ored_member *m, u64 now)
 	return next;
 }
 
+/*
+ * Who waits for a slot that a peer holds up is woken by what the peer says; one
+ * that says nothing any more is found out here, between the questions to it.
+ */
+static void release_wanted(struct ored_member *m)
+{
+	spin_lock(&m->lock);
+	if (m->want_left > m->retained)
+		ored_slot_release_past(m);
+	spin_unlock(&m->lock);
+}
+
 static enum hrtimer_restart fire(struct hrtimer *timer)
 {
 	struct ored_member *m = container_of(timer, struct ored_member, timer);
@@ -155,6 +189,7 @@ static enum hrtimer_restart fire(struct hrtimer *timer)
 	case ORED_STATE_JOINED:
 		if (READ_ONCE(m->tell_at) <= now)
 			ored_op_tell_failures(m);
+		release_wanted(m);
 		next = min3(next, check_links(m, now), READ_ONCE(m->tell_at));
 		if (ored_pump_due(m, now) || READ_ONCE(m->pump_again)) {
 			WRITE_ONCE(m->pump_again, false);
