@@ -206,9 +206,10 @@ def test_setup_and_bind():
         sock.set(abi.TEARDOWN, join_value([], group=7, epoch=epoch))
 
 
-def test_send():
+@tap.cases(("reliable", abi.MODE_RELIABLE), ("bounded", abi.MODE_BOUNDED))
+def test_send(_, mode):
     """What send() can't put into packets now is sent later."""
-    with Ranks([None] * 3, payload_max=PAYLOAD) as group:
+    with Ranks([None] * 3, payload_max=PAYLOAD, mode=mode) as group:
         bucket = contribution(0, COUNT)
         buffer = ctypes.create_string_buffer(bucket, len(bucket))
 
@@ -244,24 +245,38 @@ def test_recv():
         assert ends[errno.EFAULT], ends
 
 
-@tap.cases("PEERS", "GROUP", "STATS", "OP", "ERROR")
+@tap.cases("PEERS", "GROUP", "STATS", "OP", "ERROR", "POLICY", "RESULT", "RESULT_OF",
+           "RESULTS", "UNCOUNTED")
 def test_getsockopt(name):
-    """PEERS alone needs memory."""
-    with Ranks([None] * 3, payload_max=PAYLOAD) as group:
+    """What is as long as the group or a bucket needs memory, nothing else does."""
+    with Ranks([None] * 3, payload_max=PAYLOAD, mode=abi.MODE_BOUNDED) as group:
+        group.allreduce(COUNT)
         room = 4096
+        # Results and what wasn't counted are asked for by number: op 0.
         buffer = ctypes.create_string_buffer(room)
         size = ctypes.c_uint32(room)
 
         def got(_):
             assert 0 < size.value < room
             size.value = room
+            ctypes.memset(buffer, 0, room)
 
         ends = tell(fail.nth(libc.getsockopt, group[0].fileno(), abi.SOL_ORED,
                              getattr(abi, name), ctypes.addressof(buffer),
                              ctypes.addressof(size), undo=got,
                              failed=explained(group[0])))
         assert ends[errno.EFAULT], ends
-        assert bool(ends[MEMORY]) == (name == "PEERS"), ends
+        assert bool(ends[MEMORY]) == (name in ("PEERS", "UNCOUNTED")), ends
+        group.allreduce(COUNT)
+
+
+@tap.cases(("OP", abi.Op(reduction=abi.MEAN)), ("POLICY", abi.Policy(warmup=9)),
+           ("RESULTS", ctypes.c_int(1)), ("RESULT_OF", ctypes.c_uint64(0)))
+def test_setsockopt(name, value):
+    """None of them needs memory; one that can't be read changes nothing."""
+    with Ranks([None], mode=abi.MODE_BOUNDED) as group:
+        ends = setsockopt(group[0], getattr(abi, name), bytearray(value))
+        assert ends[errno.EFAULT] and not ends[MEMORY], ends
         group.allreduce(COUNT)
 
 
