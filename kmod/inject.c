@@ -7,6 +7,7 @@
  * it can't take isn't delayed.
  */
 
+#include <linux/delay.h>
 #include <linux/hrtimer.h>
 #include <linux/moduleparam.h>
 #include <linux/netfilter.h>
@@ -47,6 +48,11 @@ MODULE_PARM_DESC(inject_delay_us, "How long at the most, in microseconds");
 bool ored_inject_fpu_taken;
 module_param_named(inject_no_fpu, ored_inject_fpu_taken, bool, 0644);
 MODULE_PARM_DESC(inject_no_fpu, "Reduce as if the FPU could never be used");
+
+static unsigned int inject_free_ms;
+module_param(inject_free_ms, uint, 0644);
+MODULE_PARM_DESC(inject_free_ms,
+		 "Pause in the midst of freeing a membership, in milliseconds (0: don't)");
 
 /* When a held packet is due, ns of the monotonic clock */
 struct held {
@@ -193,4 +199,15 @@ void ored_inject_end(struct ored_net *on)
 {
 	hrtimer_cancel(&on->held.timer);
 	skb_queue_purge(&on->held.list);
+}
+
+/**
+ * ored_inject_slow_free() - pauses where a membership is freed, or doesn't
+ */
+void ored_inject_slow_free(void)
+{
+	unsigned int ms = READ_ONCE(inject_free_ms);
+
+	if (ms)
+		msleep(ms);
 }

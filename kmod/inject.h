@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
  * Faults on purpose, in builds with ORED_DEBUG only: module parameters make
- * one packet in N vanish, come twice, come damaged or come late, and the FPU
- * unusable. They act on what is received, behind the last checksum.
+ * one packet in N vanish, come twice, come damaged or come late, the FPU unusable
+ * and the freeing of memberships slow. Those of packets act on what is received,
+ * behind the last checksum.
  */
 #ifndef ORED_INJECT_H
 #define ORED_INJECT_H
@@ -35,6 +36,7 @@ void ored_inject_corrupt(struct sk_buff *skb);
 bool ored_inject_delay(struct ored_net *on, struct sk_buff *skb);
 void ored_inject_begin(struct ored_net *on);
 void ored_inject_end(struct ored_net *on);
+void ored_inject_slow_free(void);
 
 /**
  * ored_inject_no_fpu() - shall the reduction do without the FPU?
@@ -68,6 +70,10 @@ static inline void ored_inject_begin(struct ored_net *on)
 }
 
 static inline void ored_inject_end(struct ored_net *on)
+{
+}
+
+static inline void ored_inject_slow_free(void)
 {
 }
 

@@ -11,6 +11,7 @@
 #include "deadline.h"
 #include "early.h"
 #include "err.h"
+#include "inject.h"
 #include "join.h"
 #include "leave.h"
 #include "lock.h"
@@ -209,6 +210,7 @@ static void free_work(struct work_struct *work)
 		ored_udp_put(m->on, m->udp);
 		mutex_unlock(&m->on->lock);
 	}
+	ored_inject_slow_free();
 	/* Routes and the outer socket hold none, so this is the last. */
 	put_net(m->on->net);
 	kvfree(m->links);
@@ -414,15 +416,14 @@ void ored_member_kill(struct ored_member *m)
 
 /**
  * ored_member_kill_all() - ends what closed sockets have left behind
- * @on: a namespace; no socket of it is open. Memberships hold their namespace, so
- *	there are some only when the module goes
+ * @on: a namespace; the module goes, and no socket is open any more
  *
- * When it returns, all memberships are freed and all outer sockets closed.
+ * When it returns, all memberships are freed and all outer sockets closed. Nothing
+ * tells whether somebody is freeing one still: it is out of all lists by then.
  */
 void ored_member_kill_all(struct ored_net *on)
 {
 	struct ored_member *m;
-	bool any;
 
 	do {
 		mutex_lock(&on->lock);
@@ -434,11 +435,6 @@ void ored_member_kill_all(struct ored_net *on)
 			bury(m);
 	} while (m);
 
-	mutex_lock(&on->lock);
-	any = !list_empty(&on->udps);
-	mutex_unlock(&on->lock);
-	if (!any)
-		return;
 	/* Workers that bury, then the grace periods, then what frees. */
 	flush_workqueue(ored_wq);
 	rcu_barrier();

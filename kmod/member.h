@@ -2,6 +2,17 @@
 /*
  * A membership: one rank of one group in this namespace.
  *
+ * Contexts
+ * ========
+ * process context   system calls; the group's worker, a real-time kernel thread
+ *	(deadline.h); ored_wq, for ends and what sleeps in them
+ * softirq           packets, from the outer socket (rx.c); the retransmission
+ *	timer (timer.c); packets held by debug builds (inject.c)
+ * hard interrupt    the timer that keeps bounds (deadline.c)
+ *
+ * On the loopback and in the pump a system call runs what packets run, with bottom
+ * halves off.
+ *
  * Locking
  * =======
  * From the outside in; a lock may be taken while those above it are held:
@@ -9,14 +20,22 @@
  *   ored_sock.send_mutex, ored_sock.recv_mutex   one send(), one recv() at a
  *	time; process context, held over copies from and to the user
  *   ored_sock.conf_mutex   options of a socket, its joining and leaving
- *   ored_net.lock          lists of the namespace; process context
+ *   ored_net.lock          lists of the namespace, its outer sockets and its
+ *	policy; process context, held while an outer socket is opened or closed
  *   ored_member.lock       states of slots and of the membership, posted,
- *	finished, received, what peers have left, terms and bounds; BH off
+ *	finished, received, what peers have left, joining, policy, terms and
+ *	bounds; BH off
  *   ored_link.lock         everything about one peer: its flows in all
  *	slots, its receivers' ACK state, window, path, counters; BH off
  *   ored_slot.know, ored_member.timer_lock, ored_member.pace_lock   leaves; BH off
  *
- * Of links only one is locked at a time. No lock is held while a packet is
+ * Apart from these, within any of the mutexes, a leaf of process context:
+ * ored_sock.say, for the sentence of the last error and results that were taken.
+ * And in debug builds the queue of held packets has a lock, a leaf of softirq.
+ * Whatever the kernel's own calls take comes last: a waiter is woken, a timer is
+ * armed and work is queued under ored_member.lock.
+ *
+ * Of links only one is locked at a time. No lock of these is held while a packet is
  * handed to IP: netfilter and queueing disciplines run there, and on the
  * loopback the receiver is ourselves.
  *
@@ -37,13 +56,14 @@
  * A socket owns its membership. When it is closed the membership becomes its
  * namespace's: it goes on serving what peers still want of the ops that were
  * posted, for a bounded time (leave.c), and is then killed. Killing unlinks it,
- * stops its timer and frees it after an RCU grace period, in a workqueue,
+ * stops its timers and frees it after an RCU grace period, in a workqueue,
  * since the outer socket's release sleeps. Packets find memberships under RCU;
  * the timers are cancelled before the grace period begins, and the worker is
  * ended after it, when nobody can give it work any more. A membership holds its
  * namespace until it is freed, so that the end of a container's last process
  * doesn't cut its peers off. It doesn't hold the module: unloading kills what
- * is left and waits for it.
+ * is left, and waits until all that is being freed has been, since the last of it
+ * still looks at the namespace's part of ours, which goes next.
  */
 #ifndef ORED_MEMBER_H
 #define ORED_MEMBER_H

@@ -11,6 +11,7 @@
 #include "sysctl.h"
 
 static unsigned int ored_net_id __read_mostly;
+static bool unloading;
 
 /**
  * ored_net() - ORED's part of a network namespace
@@ -66,7 +67,8 @@ static int __net_init net_begin(struct net *net)
 /* Memberships hold the namespace, so there are some only when the module goes. */
 static void __net_exit net_pre_end(struct net *net)
 {
-	ored_member_kill_all(ored_net(net));
+	if (READ_ONCE(unloading))
+		ored_member_kill_all(ored_net(net));
 }
 
 static void __net_exit net_end(struct net *net)
@@ -94,5 +96,6 @@ int ored_net_init(void)
 
 void ored_net_exit(void)
 {
+	WRITE_ONCE(unloading, true);
 	unregister_pernet_subsys(&ored_net_ops);
 }

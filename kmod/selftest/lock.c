@@ -29,6 +29,7 @@ struct locks {
 	struct ored_member	m;
 	struct ored_link	link[2];
 	struct ored_slot	slot;
+	spinlock_t		say;	/* a socket's */
 };
 
 static void __init init(struct locks *locks)
@@ -56,6 +57,8 @@ static void __init init(struct locks *locks)
 	spin_lock_init(&locks->slot.know);
 	ored_lock_class(&locks->slot.know, ORED_LOCK_KNOW);
 	locks->slot.m = &locks->m;
+	spin_lock_init(&locks->say);
+	ored_lock_class(&locks->say, ORED_LOCK_SAY);
 }
 
 /* From a socket's options inwards */
@@ -77,13 +80,24 @@ static void __init walk(struct locks *locks)
 	mutex_unlock(&locks->conf);
 }
 
+/* What a socket says of its last error, in whatever call */
+static void __init say(struct locks *locks)
+{
+	mutex_lock(&locks->conf);
+	spin_lock(&locks->say);
+	spin_unlock(&locks->say);
+	mutex_unlock(&locks->conf);
+}
+
 static void __init teach(struct locks *locks)
 {
 	mutex_lock(&locks->send);
 	walk(locks);
+	say(locks);
 	mutex_unlock(&locks->send);
 	mutex_lock(&locks->recv);
 	walk(locks);
+	say(locks);
 	mutex_unlock(&locks->recv);
 }
 

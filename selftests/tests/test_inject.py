@@ -165,6 +165,19 @@ def test_held_when_the_module_goes():
         assert group.total("resent") == 0
 
 
+def test_freed_when_the_module_goes():
+    """A membership that has left all lists and isn't freed yet is waited for."""
+    with inject(free_ms=500):
+        group_of(1).close()
+        time.sleep(0.2)
+        begin = time.monotonic()
+        module.unload()
+        took = time.monotonic() - begin
+        assert 0.2 < took < 2, f"unloaded after {took} s"
+        time.sleep(1)
+    module.load()
+
+
 def test_more_than_can_be_held():
     """The queue is bounded: what comes beyond it isn't late."""
     flood = 3 * HELD_MOST
