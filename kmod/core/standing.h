@@ -13,9 +13,10 @@
  * stays one op behind would never come closer if nobody waited for it, since
  * the past op is served to it whole.
  *
- * Both ends keep the slots of a window of ops: one past (what has just been
- * left, for peers that need its data still), depth that are in flight and, since
- * a peer may be ahead, one more: from L - 1 to L + depth.
+ * Both ends keep the slots of a window of ops: as many past ones as can be in
+ * flight (what has been left, for peers that need its data still: they may have
+ * left none of those), depth that are in flight and, since a peer may be ahead,
+ * one more: from L - depth to L + depth.
  *
  * The caller serialises all calls for a standing; those that only look may be
  * made without that, and may then be late.
@@ -102,11 +103,11 @@ static inline bool ored_standing_accepts(const struct ored_standing *s, u64 op, 
  * @op: the op
  * @depth: ops in flight
  *
- * Data of the past op are of no use, but its slot is there to answer.
+ * Data of past ops are of no use, but their slots are there to answer.
  */
 static inline bool ored_standing_window(u64 left, u64 op, u32 depth)
 {
-	return op + 1 >= left && op <= left + depth;
+	return op + depth >= left && op <= left + depth;
 }
 
 #endif /* ORED_CORE_STANDING_H */

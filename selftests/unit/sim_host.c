@@ -12,6 +12,7 @@
 #define ASK_EVERY	8	/* packets, after which an ACK is asked for */
 #define QUESTION_GAP	(20 * SIM_MS)	/* between questions about a reliable op */
 #define ANSWER_GAP	(10 * SIM_MS)	/* between unasked answers to a peer */
+#define BEAT		(100 * SIM_MS)	/* a peer that isn't heard for so long is asked */
 
 static struct sim_slot *slot_of(struct sim *sim, struct sim_host *h, u64 op)
 {
@@ -127,6 +128,7 @@ static void rearm(struct sim *sim, struct sim_host *h)
 		arm(sim, h, slot_at(sim, h, &h->slot[i]));
 	for (i = 0; i < sim->conf.nranks; i++)
 		arm(sim, h, h->link[i].pto_at);
+	arm(sim, h, h->ask_at);
 }
 
 /* --- ops ------------------------------------------------------------------ */
@@ -311,7 +313,7 @@ static void slide(struct sim *sim, struct sim_host *h)
 		struct sim_slot *slot = &h->slot[i];
 		bool held = false;
 
-		while (slot->op + 1 < h->left && !held) {
+		while (slot->op + sim->conf.depth < h->left && !held) {
 			for (r = 0; slot->reliable && r < sim->conf.nranks; r++)
 				held |= r != h->rank && h->link[r].standing.left <= slot->op &&
 					ored_standing_live(&h->link[r].standing, sim->now, span);
@@ -326,6 +328,7 @@ static void unblock(struct sim *sim, struct sim_host *h)
 	if (!h->blocked)
 		return;
 	h->blocked = false;
+	h->ask_at = SIM_NEVER;
 	sim_push(sim, sim->now, SIM_POST, h->rank, NULL);
 }
 
@@ -427,6 +430,7 @@ static void end(struct sim *sim, struct sim_host *h, struct sim_slot *slot, u8 l
 		begin_term(sim, h);
 	if (sim->conf.depth == 1 || h->blocked) {
 		h->blocked = false;
+		h->ask_at = SIM_NEVER;
 		gap = dead && sim->conf.obedient ? 0 : next_gap(sim, h);
 		sim_push(sim, sim->now + gap, SIM_POST, h->rank, NULL);
 	}
@@ -499,6 +503,8 @@ void sim_host_post(struct sim *sim, struct sim_host *h)
 	}
 	if (!slot || h->posted >= h->left + sim->conf.depth) {
 		h->blocked = true;
+		h->ask_at = sim->now + QUESTION_GAP;
+		arm(sim, h, h->ask_at);
 		return;
 	}
 	h->posted++;
@@ -652,7 +658,7 @@ static void send_chunk(struct sim *sim, struct sim_host *h, struct sim_slot *slo
 /* The next packet of gradients: older ops first, scatter before gather. */
 static bool send_next(struct sim *sim, struct sim_host *h)
 {
-	u64 op = h->left ? h->left - 1 : 0;
+	u64 op = h->left - min_t(u64, h->left, sim->conf.depth);
 	u32 stage, peer;
 
 	for (; op < h->posted; op++) {
@@ -886,24 +892,49 @@ static void poll_peer(struct sim *sim, struct sim_host *h, u32 peer)
 	}
 }
 
+static void question(struct sim *sim, struct sim_host *h, u64 op, u32 peer)
+{
+	struct sim_packet *p = sim_packet(sim, h, peer, SIM_POLL);
+
+	p->op = op;
+	sim_send(sim, h, p);
+}
+
 /*
  * Peers that have left a reliable op, and owe us something of it: do they have
- * it still?
+ * it still? And those that haven't been heard: where are they? Nothing else might
+ * be said, if both ends know too little of each other to send any data.
  */
 static void ask(struct sim *sim, struct sim_host *h, struct sim_slot *slot)
 {
 	u32 r;
 
 	slot->ask_at = sim->now + QUESTION_GAP;
-	for (r = 0; r < sim->conf.nranks; r++) {
-		struct sim_packet *p;
+	for (r = 0; r < sim->conf.nranks; r++)
+		if (slot->need & bit(r) &&
+		    (h->link[r].standing.left > slot->op ||
+		     h->link[r].standing.heard + BEAT <= sim->now))
+			question(sim, h, slot->op, r);
+}
 
-		if (!(slot->need & bit(r)) || h->link[r].standing.left <= slot->op)
-			continue;
-		p = sim_packet(sim, h, r, SIM_POLL);
-		p->op = slot->op;
-		sim_send(sim, h, p);
+/*
+ * The next slot is held, as far as is known here by peers that haven't left its
+ * op: have they, or are they dead by now?
+ */
+static void ask_for_slot(struct sim *sim, struct sim_host *h)
+{
+	const struct sim_slot *slot = &h->slot[h->posted % sim->nslots];
+	u32 r;
+
+	h->ask_at = sim->now + QUESTION_GAP;
+	slide(sim, h);
+	if (slot->op == h->posted) {
+		unblock(sim, h);
+		return;
 	}
+	for (r = 0; r < sim->conf.nranks; r++)
+		if (r != h->rank && h->link[r].standing.left <= slot->op)
+			question(sim, h, slot->op, r);
 }
 
 void sim_host_timer(struct sim *sim, struct sim_host *h)
@@ -918,6 +949,8 @@ void sim_host_timer(struct sim *sim, struct sim_host *h)
 		if (slot->state == SIM_POSTED && slot->reliable && slot->ask_at <= sim->now)
 			ask(sim, h, slot);
 	}
+	if (h->blocked && h->ask_at <= sim->now)
+		ask_for_slot(sim, h);
 	for (i = 0; i < sim->conf.nranks; i++)
 		if (i != h->rank && h->link[i].pto_at <= sim->now)
 			poll_peer(sim, h, i);
@@ -979,6 +1012,7 @@ void sim_host_init(struct sim *sim, u32 rank)
 	h->last = SIM_NEVER;
 	h->slower = 1;
 	h->timer_at = SIM_NEVER;
+	h->ask_at = SIM_NEVER;
 	learn_beforehand(sim, h);
 	ored_early_init(&h->early);
 	ored_incast_init(&h->incast, sim->conf.incast, sim->conf.nranks);

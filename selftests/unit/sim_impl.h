@@ -5,7 +5,6 @@
 
 #include "sim.h"
 
-#define SIM_SLOTS	(ORED_MAX_DEPTH + 2)
 #define SIM_NEVER	(~0ULL)
 #define SIM_CONTROL	70	/* bytes of a packet without payload on the wire */
 
@@ -83,6 +82,7 @@ struct sim_host {
 	u32	slower;
 	u64	posted, left;
 	u64	timer_at, promised, left_at;
+	u64	ask_at;			/* blocked: when to ask who holds the slot */
 	u64	egress_free;
 	u32	queued;
 	u64	train_op;

@@ -340,7 +340,7 @@ struct sim *sim_new(const struct sim_conf *conf, sim_done *done, void *user)
 	sim->done = done;
 	sim->user = user;
 	sim->random = (conf->seed + 1) * 0x9e3779b97f4a7c15ULL | 1;
-	sim->nslots = conf->depth + 2;
+	sim->nslots = 2 * conf->depth + 1;
 	sim->port = calloc(conf->nranks, sizeof(*sim->port));
 	sim->host = calloc(conf->nranks, sizeof(*sim->host));
 	for (i = 0; i < conf->nranks; i++) {

@@ -209,7 +209,7 @@ TEST(standing__window)
 			CHECK_EQ(ored_standing_accepts(&s, op, depth),
 				 op >= 20 && op <= 20 + depth);
 		}
-		CHECK_EQ(slots, depth + 2);
+		CHECK_EQ(slots, 2 * depth + 1);
 	}
 	CHECK(ored_standing_window(0, 0, 1));
 	CHECK(ored_standing_window(0, 1, 1));
