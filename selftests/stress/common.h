@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* What sockfuzz, pktfuzz and stress share. */
+/* What sockfuzz, pktfuzz, stress, trainer and flood share. */
 #ifndef ORED_STRESS_COMMON_H
 #define ORED_STRESS_COMMON_H
 
