@@ -2,6 +2,7 @@
 /* Reduction and Hadamard transform with AVX2, F16C and FMA. */
 
 #define VECTOR_BYTES	32
+#define REGISTERS	16
 #define LANES_LOG	3
 #define RADIX_LOG	3
 

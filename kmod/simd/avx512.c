@@ -2,6 +2,7 @@
 /* Reduction and Hadamard transform with AVX-512: F, BW, DQ and VL. */
 
 #define VECTOR_BYTES	64
+#define REGISTERS	32
 #define LANES_LOG	4
 #define RADIX_LOG	4
 #define BF16_ROUND		/* has its own bf16_round() */

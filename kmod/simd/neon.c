@@ -2,6 +2,7 @@
 /* Reduction and Hadamard transform with NEON. */
 
 #define VECTOR_BYTES	16
+#define REGISTERS	32
 #define LANES_LOG	2
 #define RADIX_LOG	4
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Reduction in vectors, for whoever has defined VECTOR_BYTES, f16_widen() and
- * f16_narrow(). Blocks of a few vectors are summed over all ranks in registers.
+ * Reduction in vectors, for whoever has defined VECTOR_BYTES, REGISTERS, f16_widen()
+ * and f16_narrow(). Blocks of a few vectors are summed over all ranks in registers.
  * What vectors aren't good at is left to the reference: integers that aren't
  * just added, lengths below a vector, and means that meet infinities or NaN,
  * since a partial sum must not overflow there and here it does.
@@ -12,9 +12,14 @@
 #include "../core/reduce_parts.h"
 #include "vector.h"
 
-/* Vectors of a block: as many as leave registers for other things */
+/* Vectors of a block: as many as keep all adders busy */
 #define BLOCK		8
-#define BLOCK_HALVES	4	/* of 16-bit elements, which make two of F32 each */
+/* Of 16-bit elements, which make two of F32 each; the registers must be there. */
+#if REGISTERS >= 32
+#define BLOCK_HALVES	8
+#else
+#define BLOCK_HALVES	4
+#endif
 
 /* A reduction */
 struct job {
@@ -53,7 +58,7 @@ static __always_inline void add_f32(void *sums, const u8 *x, u32 n)
 	vf32 *sum = sums;
 	u32 i;
 
-#pragma GCC unroll 8
+#pragma GCC unroll 16
 	for (i = 0; i < n; i++)
 		sum[i] += ((const vf32 *)x)[i];
 }
@@ -67,7 +72,7 @@ static __always_inline void add_bf16(void *sums, const u8 *x, u32 n)
 	vf32 *sum = sums;
 	u32 i;
 
-#pragma GCC unroll 4
+#pragma GCC unroll 16
 	for (i = 0; i < n; i++, x += VECTOR_BYTES) {
 		vu32 both = *(const vu32 *)x;
 
@@ -82,7 +87,7 @@ static __always_inline void add_f16(void *sums, const u8 *x, u32 n)
 	vf32 *sum = sums;
 	u32 i;
 
-#pragma GCC unroll 8
+#pragma GCC unroll 16
 	for (i = 0; i < 2 * n; i++, x += VECTOR_BYTES / 2)
 		sum[i] += f16_widen(x);
 }
@@ -92,7 +97,7 @@ static __always_inline void add_f64(void *sums, const u8 *x, u32 n)
 	vf64 *sum = sums;
 	u32 i;
 
-#pragma GCC unroll 8
+#pragma GCC unroll 16
 	for (i = 0; i < n; i++)
 		sum[i] += ((const vf64 *)x)[i];
 }
@@ -103,7 +108,7 @@ static __always_inline void add_i32(void *sums, const u8 *x, u32 n)
 	vu32 *sum = sums;
 	u32 i;
 
-#pragma GCC unroll 8
+#pragma GCC unroll 16
 	for (i = 0; i < n; i++)
 		sum[i] += ((const vu32 *)x)[i];
 }
@@ -113,7 +118,7 @@ static __always_inline void add_i64(void *sums, const u8 *x, u32 n)
 	vu64 *sum = sums;
 	u32 i;
 
-#pragma GCC unroll 8
+#pragma GCC unroll 16
 	for (i = 0; i < n; i++)
 		sum[i] += ((const vu64 *)x)[i];
 }
@@ -143,23 +148,23 @@ static __always_inline void f32_results(vf32 *sum, u32 n, struct job job)
 	u32 i;
 
 	if (job.factor != 0) {
-#pragma GCC unroll 8
+#pragma GCC unroll 16
 		for (i = 0; i < n; i++)
 			sum[i] *= job.factor;
 		return;
 	}
 	if (job.scale.mean) {
-#pragma GCC unroll 8
+#pragma GCC unroll 16
 		for (i = 0; i < n; i++)
 			sum[i] /= div;
 		return;
 	}
 	if (unlikely(job.scale.mul != 1)) {
-#pragma GCC unroll 8
+#pragma GCC unroll 16
 		for (i = 0; i < n; i++)
 			sum[i] = f32_muldiv(sum[i], job.scale.mul, job.scale.div);
 	}
-#pragma GCC unroll 8
+#pragma GCC unroll 16
 	for (i = 0; i < n; i++)
 		sum[i] = canonical(sum[i]);
 }
@@ -175,7 +180,7 @@ static __always_inline vs32 unusable(const vf32 *sum, u32 n, u8 dtype)
 	u32 i;
 
 	if (dtype == ORED_BF16) {
-#pragma GCC unroll 4
+#pragma GCC unroll 16
 		for (i = 0; i < n; i++) {
 			vu32 both = (vu32)sum[i];
 
@@ -183,7 +188,7 @@ static __always_inline vs32 unusable(const vf32 *sum, u32 n, u8 dtype)
 		}
 		return signs | signs << 16;
 	}
-#pragma GCC unroll 8
+#pragma GCC unroll 16
 	for (i = 0; i < n; i++)
 		signs |= special_sign(sum[i]);
 	return signs;
@@ -193,7 +198,7 @@ static __always_inline void f32_store(u8 *dst, const vf32 *result, u32 n, u8 dty
 {
 	u32 i;
 
-#pragma GCC unroll 8
+#pragma GCC unroll 16
 	for (i = 0; i < n; i++) {
 		if (dtype == ORED_F16)
 			f16_narrow(dst + i * VECTOR_BYTES / 2, result[i]);
@@ -207,11 +212,11 @@ static __always_inline bool f32_block(u8 *dst, struct job job, u8 dtype,
 				      size_t offset, u32 n)
 {
 	u32 sums = dtype == ORED_F32 ? n : 2 * n;
-	vf32 sum[BLOCK];
+	vf32 sum[BLOCK > 2 * BLOCK_HALVES ? BLOCK : 2 * BLOCK_HALVES];
 	u32 i;
 
 	/* -0 is what can be added to without a change. */
-#pragma GCC unroll 8
+#pragma GCC unroll 16
 	for (i = 0; i < sums; i++)
 		sum[i] = -(vf32){ 0 };
 	take_all(dtype == ORED_F32 ? add_f32 : dtype == ORED_BF16 ? add_bf16 : add_f16,
@@ -219,7 +224,7 @@ static __always_inline bool f32_block(u8 *dst, struct job job, u8 dtype,
 	f32_results(sum, sums, job);
 	if (dtype == ORED_BF16) {
 		sums = n;
-#pragma GCC unroll 4
+#pragma GCC unroll 16
 		for (i = 0; i < n; i++)
 			sum[i] = (vf32)bf16_join(sum[2 * i], sum[2 * i + 1]);
 	}
@@ -236,17 +241,17 @@ static __always_inline bool f64_block(u8 *dst, struct job job,
 	vf64 sum[BLOCK];
 	u32 i;
 
-#pragma GCC unroll 8
+#pragma GCC unroll 16
 	for (i = 0; i < n; i++)
 		sum[i] = -(vf64){ 0 };
 	take_all(add_f64, sum, job.c, offset, n);
-#pragma GCC unroll 8
+#pragma GCC unroll 16
 	for (i = 0; i < n; i++)
 		special |= special_sign64(sum[i]);
 	/* Only the sign bits of the lanes' upper halves count. */
 	if (unlikely(any_negative((vs32)(special & (s64)(1ULL << 63)))))
 		return false;
-#pragma GCC unroll 8
+#pragma GCC unroll 16
 	for (i = 0; i < n; i++)
 		((vf64 *)dst)[i] = sum[i] / (double)job.scale.div;
 	return true;
@@ -259,7 +264,7 @@ static __always_inline bool int_block(u8 *dst, struct job job, u8 dtype,
 	u32 i;
 
 	take_all(dtype == ORED_I32 ? add_i32 : add_i64, sum, job.c, offset, n);
-#pragma GCC unroll 8
+#pragma GCC unroll 16
 	for (i = 0; i < n; i++)
 		((vu32 *)dst)[i] = sum[i];
 	return true;
@@ -375,15 +380,24 @@ static __always_inline void end_block(u8 *dst, const struct job *job, struct job
 		memcpy(dst + offset, whole + VECTOR_BYTES - rest, rest);
 }
 
-/* @n vectors, if there are as many left. Return: how many bytes that was */
+/*
+ * @n vectors, if there are as many left. If there are not, but more than half as
+ * many, the last ones of all are computed, some of them again; unless in place,
+ * where those are gone. Return: by how many bytes that went on
+ */
 static __always_inline size_t some(u8 *dst, const struct job *job, struct job j, u8 dtype,
 				   bool extreme, size_t offset, u32 len, u32 n)
 {
-	if (offset + n * VECTOR_BYTES > len)
-		return 0;
-	if (unlikely(!block(dst + offset, j, dtype, extreme, offset, n)))
-		by_reference(dst + offset, job, offset, n * VECTOR_BYTES);
-	return n * VECTOR_BYTES;
+	size_t bytes = n * VECTOR_BYTES, at = offset;
+
+	if (at + bytes > len) {
+		if (len < bytes || 2 * (len - at) <= bytes || dst == j.c->own)
+			return 0;
+		at = len - bytes;
+	}
+	if (unlikely(!block(dst + at, j, dtype, extreme, at, n)))
+		by_reference(dst + at, job, at, bytes);
+	return at + bytes - offset;
 }
 
 /* @j is a copy that the compiler can keep in registers while results are stored. */
