@@ -30,6 +30,23 @@ u8 ored_hadamard_log(u64 count)
 	return (u8)min(fls64(count) - 1, ORED_HADAMARD_LOG);
 }
 
+u32 ored_hadamard_scratch(u64 count)
+{
+	u8 log = ored_hadamard_log(count);
+
+	return (count >> log > FEW ? ORED_HADAMARD_WIDTH : 1U) << log;
+}
+
+u64 ored_hadamard_seed(u32 group, u64 epoch, u64 op)
+{
+	u64 x = ored_hadamard_stir(epoch + 0x9e3779b97f4a7c15ULL);
+
+	x = ored_hadamard_stir((x ^ x >> 31) + group);
+	x = ored_hadamard_stir((x ^ x >> 31) + op);
+
+	return x ^ x >> 31;
+}
+
 static bool has_longer_rows(const struct ored_hadamard *h)
 {
 	return h->count & ((1ULL << h->log) - 1);

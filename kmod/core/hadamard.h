@@ -30,7 +30,7 @@
 
 #define ORED_HADAMARD_LOG	12	/* of the longest block's length */
 #define ORED_HADAMARD_WIDTH	16	/* blocks of a tile, side by side */
-/* Elements, of 4 bytes, of scratch memory; less for short buckets */
+/* Elements, of 4 bytes, of scratch memory that are enough for any bucket */
 #define ORED_HADAMARD_SCRATCH	(ORED_HADAMARD_WIDTH << ORED_HADAMARD_LOG)
 
 /**
@@ -100,6 +100,24 @@ bool ored_hadamard_takes(u8 dtype);
 u8 ored_hadamard_log(u64 count);
 
 /**
+ * ored_hadamard_scratch() - how much scratch memory a bucket needs
+ * @count: elements of the bucket, at least 1; shorter ones need no more
+ *
+ * Return: elements of 4 bytes
+ */
+u32 ored_hadamard_scratch(u64 count);
+
+/**
+ * ored_hadamard_seed() - what the signs of an op depend on
+ * @group: id of the group
+ * @epoch: its run
+ * @op: number of the op
+ *
+ * Return: the seed, the same on all ranks
+ */
+u64 ored_hadamard_seed(u32 group, u64 epoch, u64 op);
+
+/**
  * ored_hadamard_tiles() - how much work a bucket is
  * @h: the transform
  *
@@ -112,8 +130,7 @@ u64 ored_hadamard_tiles(const struct ored_hadamard *h);
  * @h: the transform
  * @unit: who computes
  * @bucket: its elements, a multiple of 4
- * @x: scratch memory, ORED_HADAMARD_WIDTH << @h->log times 4 bytes, a multiple
- *	of 64
+ * @x: scratch memory, ored_hadamard_scratch() times 4 bytes, a multiple of 64
  * @tile: 0 to ored_hadamard_tiles() - 1, in this order
  */
 void ored_hadamard_tile(const struct ored_hadamard *h,
@@ -134,16 +151,20 @@ static inline u32 ored_hadamard_shift(const struct ored_hadamard *h)
 	return (h->log + h->inverse) / 2;
 }
 
+/* Half of what splitmix64 does to its state, enough for the upper bits */
+static inline u64 ored_hadamard_stir(u64 x)
+{
+	x = (x ^ x >> 30) * 0xbf58476d1ce4e5b9ULL;
+	return (x ^ x >> 27) * 0x94d049bb133111ebULL;
+}
+
 /* Random bits of @row of the tile that starts at block @first */
 static inline u32 ored_hadamard_signs(const struct ored_hadamard *h, u64 first,
 				      u32 row)
 {
-	u64 x = h->seed + (first << ORED_HADAMARD_LOG | row) * 0x9e3779b97f4a7c15ULL;
+	u64 place = first << ORED_HADAMARD_LOG | row;
 
-	x = (x ^ x >> 30) * 0xbf58476d1ce4e5b9ULL;
-	x = (x ^ x >> 27) * 0x94d049bb133111ebULL;
-
-	return (u32)(x >> 32);
+	return (u32)(ored_hadamard_stir(h->seed + place * 0x9e3779b97f4a7c15ULL) >> 32);
 }
 
 /* Which of the sums stands in @row: neighbours are a golden section apart. */

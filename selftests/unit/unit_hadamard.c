@@ -21,7 +21,7 @@ static struct ored_hadamard transform(u64 count, u8 dtype)
 /* Buffers of just the size that is promised, for the sanitizer to watch */
 static void apply(const struct ored_hadamard *h, void *bucket)
 {
-	u32 *x = aligned_alloc(64, 64UL << h->log);
+	u32 *x = aligned_alloc(64, (ored_hadamard_scratch(h->count) * 4 + 63) & ~63UL);
 	u64 tile;
 
 	if (!x)
@@ -48,6 +48,29 @@ TEST(hadamard__dtypes)
 	for (dtype = 0; dtype < 256; dtype++)
 		CHECK_EQ(ored_hadamard_takes((u8)dtype),
 			 dtype == ORED_F32 || dtype == ORED_F16 || dtype == ORED_BF16);
+}
+
+/* Shorter buckets need no more; and ops, groups and epochs have their own signs. */
+TEST(hadamard__scratch_and_seeds)
+{
+	u64 seed[3 * 64], i, j;
+	u32 last = 0;
+
+	for (i = 1; i < 200000; i++) {
+		u32 scratch = ored_hadamard_scratch(i);
+
+		CHECK(scratch >= last && scratch <= ORED_HADAMARD_SCRATCH);
+		last = scratch;
+	}
+	CHECK_EQ(ored_hadamard_scratch(1ULL << 28), ORED_HADAMARD_SCRATCH);
+	for (i = 0; i < 64; i++) {
+		seed[i] = ored_hadamard_seed(1, 1, i);
+		seed[64 + i] = ored_hadamard_seed(1, 2 + i, 0);
+		seed[128 + i] = ored_hadamard_seed((u32)(2 + i), 1, 0);
+	}
+	for (i = 0; i < ARRAY_SIZE(seed); i++)
+		for (j = 0; j < i; j++)
+			CHECK(abs(__builtin_popcountll(seed[i] ^ seed[j]) - 32) < 24);
 }
 
 /* By the definition: signs, then sums with the sign of popcount(i & j) */
