@@ -1,0 +1,194 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * What ranks contribute, and what must come of it: small integers, so that sums
+ * of F16 are exact. They repeat, so that an expected result is a few elements,
+ * each of them computed here by other means than the module's.
+ */
+
+#include <math.h>
+#include <string.h>
+#include "../../kmod/core/half.h"
+#include "ored-perf.h"
+
+#define LEAST	1
+#define MOST	8
+
+union elements {
+	char		bytes[PATTERN * sizeof(uint64_t)];
+	float		f32[PATTERN];
+	double		f64[PATTERN];
+	uint16_t	half[PATTERN];
+	int32_t		i32[PATTERN];
+	int64_t		i64[PATTERN];
+};
+
+static const struct {
+	const char *name;
+	size_t size;
+} dtypes[DTYPES] = {
+	[ORED_F32]	= { "float", 4 },
+	[ORED_F64]	= { "double", 8 },
+	[ORED_F16]	= { "half", 2 },
+	[ORED_BF16]	= { "bfloat16", 2 },
+	[ORED_I32]	= { "int32", 4 },
+	[ORED_I64]	= { "int64", 8 },
+};
+
+const char *dtype_name(uint8_t dtype)
+{
+	return dtypes[dtype].name;
+}
+
+size_t dtype_size(uint8_t dtype)
+{
+	return dtypes[dtype].size;
+}
+
+const char *reduction_name(uint8_t reduction)
+{
+	static const char *const names[REDUCTIONS] = {
+		[ORED_SUM] = "sum", [ORED_MEAN] = "mean", [ORED_MIN] = "min", [ORED_MAX] = "max",
+	};
+
+	return names[reduction];
+}
+
+static uint32_t float_bits(float value)
+{
+	uint32_t bits;
+
+	memcpy(&bits, &value, sizeof(bits));
+	return bits;
+}
+
+static float bits_float(uint32_t bits)
+{
+	float value;
+
+	memcpy(&value, &bits, sizeof(value));
+	return value;
+}
+
+/* Rounded to the type once, but for means of halves, which pass through F32 as documented */
+static void put(union elements *e, uint8_t dtype, unsigned int i, double value)
+{
+	switch (dtype) {
+	case ORED_F32:
+		e->f32[i] = (float)value;
+		break;
+	case ORED_F64:
+		e->f64[i] = value;
+		break;
+	case ORED_F16:
+		e->half[i] = ored_f16_narrow(float_bits((float)value));
+		break;
+	case ORED_BF16:
+		e->half[i] = ored_bf16_narrow(float_bits((float)value));
+		break;
+	case ORED_I32:
+		e->i32[i] = (int32_t)nearbyint(value);
+		break;
+	case ORED_I64:
+		e->i64[i] = (int64_t)nearbyint(value);
+		break;
+	}
+}
+
+static double get(const void *at, uint8_t dtype)
+{
+	union elements e;
+
+	memcpy(&e, at, dtypes[dtype].size);
+	switch (dtype) {
+	case ORED_F32:
+		return e.f32[0];
+	case ORED_F64:
+		return e.f64[0];
+	case ORED_F16:
+		return bits_float(ored_f16_widen(e.half[0]));
+	case ORED_BF16:
+		return bits_float(ored_bf16_widen(e.half[0]));
+	case ORED_I32:
+		return e.i32[0];
+	default:
+		return (double)e.i64[0];
+	}
+}
+
+static unsigned int contribution(uint32_t rank, uint32_t seed, uint64_t op, unsigned int i)
+{
+	uint64_t x = rank * 5ULL + seed * 7ULL + op * 3 + i;
+
+	return LEAST + x * (1 + rank % 3) % (MOST - LEAST + 1);
+}
+
+void data_fill(void *bucket, const struct row *row, uint32_t rank, uint32_t seed, uint64_t op)
+{
+	size_t whole = PATTERN * dtypes[row->dtype].size, at;
+	union elements e;
+	unsigned int i;
+
+	for (i = 0; i < PATTERN; i++)
+		put(&e, row->dtype, i, contribution(rank, seed, op, i));
+	for (at = 0; at < row->bytes; at += whole)
+		memcpy((char *)bucket + at, e.bytes,
+		       row->bytes - at < whole ? row->bytes - at : whole);
+}
+
+static double reduced(const struct row *row, uint32_t nranks, uint32_t seed, uint64_t op,
+		      unsigned int i)
+{
+	double least = MOST, most = LEAST, sum = 0;
+	uint32_t rank;
+
+	for (rank = 0; rank < nranks; rank++) {
+		double value = contribution(rank, seed, op, i);
+
+		least = fmin(least, value);
+		most = fmax(most, value);
+		sum += value;
+	}
+	switch (row->reduction) {
+	case ORED_MIN:
+		return least;
+	case ORED_MAX:
+		return most;
+	case ORED_MEAN:
+		return sum / nranks;
+	default:
+		return sum;
+	}
+}
+
+/* Whoever contributed, a result with gaps lies between these: it is scaled. */
+static uint64_t outside(const void *bucket, const struct row *row, uint32_t nranks)
+{
+	double most = row->reduction == ORED_SUM ? (double)MOST * nranks : MOST;
+	size_t size = dtypes[row->dtype].size, at;
+	uint64_t wrong = 0;
+
+	for (at = 0; at < row->bytes; at += size) {
+		double value = get((const char *)bucket + at, row->dtype);
+
+		wrong += !(value >= LEAST && value <= most);
+	}
+	return wrong;
+}
+
+uint64_t data_wrong(const void *bucket, const struct row *row, uint32_t nranks, uint32_t seed,
+		    uint64_t op, bool whole)
+{
+	size_t size = dtypes[row->dtype].size, at;
+	uint64_t wrong = 0;
+	union elements e;
+	unsigned int i;
+
+	if (!whole)
+		return outside(bucket, row, nranks);
+	for (i = 0; i < PATTERN; i++)
+		put(&e, row->dtype, i, reduced(row, nranks, seed, op, i));
+	for (at = 0; at < row->bytes; at += size)
+		wrong += memcmp((const char *)bucket + at,
+				e.bytes + at % (PATTERN * size), size) != 0;
+	return wrong;
+}
