@@ -101,7 +101,7 @@ coverage: ## which lines of the module the kernel selftests run, and why not all
 		--reasons selftests/vm/debug/uncovered build/coverage/*
 
 # Groups of bars; each is a program selftests/bench/GROUP.
-BARS		?= $(patsubst selftests/bench/%,%,$(filter-out %.py %.c,$(wildcard selftests/bench/*)))
+BARS		?= $(patsubst selftests/bench/%,%,$(filter-out %.py %.c %.cc %.sh,$(wildcard selftests/bench/*)))
 
 .PHONY: bench
 bench: ## figures against their limits; BARS=GROUP for one group
