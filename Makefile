@@ -105,7 +105,7 @@ BARS		?= $(patsubst selftests/bench/%,%,$(filter-out %.py %.c %.cc %.sh,$(wildca
 
 .PHONY: bench
 bench: ## figures against their limits; BARS=GROUP for one group
-	selftests/deps build bench
+	selftests/deps build vm bench
 	@status=0; for group in $(BARS); do \
 		selftests/bench/$$group || status=1; done; exit $$status
 

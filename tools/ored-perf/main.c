@@ -74,6 +74,17 @@ static int64_t loss_ppm(uint64_t missing, uint64_t expected)
 	return expected ? (int64_t)(missing * 1000000 / expected) : 0;
 }
 
+/* The verdict alone doesn't tell: others may have reduced without somebody. */
+static bool is_whole(const struct ored_result *result)
+{
+	uint64_t missing = 0;
+	int i;
+
+	for (i = 0; i < ORED_RANK_WORDS; i++)
+		missing |= result->missing[i];
+	return !missing && result->verdict == ORED_VERDICT_OK;
+}
+
 static void note(const struct run *run, const struct row *row, uint32_t i, int64_t took,
 		 const struct ored_result *result)
 {
@@ -81,7 +92,7 @@ static void note(const struct run *run, const struct row *row, uint32_t i, int64
 	uint64_t missing = result->scatter.missing + result->gather.missing;
 	uint64_t expected = result->scatter.expected + result->gather.expected;
 	bool bounded = result->bound_us && result->bound_us != UINT32_MAX;
-	bool whole = result->verdict == ORED_VERDICT_OK;
+	bool whole = is_whole(result);
 
 	at[(size_t)TIME * row->ops] = took;
 	at[(size_t)OVER * row->ops] = bounded ?
