@@ -92,6 +92,10 @@ fuzz-full: ## 200,000 random call sequences, 1,000,000 damaged packets, twice ea
 	selftests/deps build vm check
 	ORED_FUZZ=200000 selftests/run --kernel debug test_sockfuzz test_pktfuzz
 
+.PHONY: proofs
+proofs: ## the arithmetic of 16-bit floats exhaustively, 15 billion sums of F32; half an hour
+	$(MAKE) -s -C selftests proofs
+
 .PHONY: coverage
 coverage: ## which lines of the module the kernel selftests run, and why not all
 	selftests/deps build vm check

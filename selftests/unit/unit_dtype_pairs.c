@@ -3,7 +3,7 @@
  * Every dtype against arithmetic that is wider, or the processor's own. Pairs of
  * F16 and BF16 are tried exhaustively, but not all at once: a run takes the
  * first operands that ORED_PIECE (of ORED_PIECES; default 0 of 256) gives it,
- * with all second ones.
+ * with all second ones. `run` takes another piece each day, `make proofs` all.
  */
 
 #include <math.h>
