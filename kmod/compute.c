@@ -23,6 +23,10 @@
 
 static const struct ored_simd *unit_of[ORED_I64 + 1] __ro_after_init;
 
+/* For the Hadamard transform; process context */
+static struct ored_hadamard_unit fast __ro_after_init;
+static const struct ored_hadamard_unit slow = { .ops = &ored_hadamard_soft };
+
 static bool begin(void)
 {
 	if (ored_inject_no_fpu())
@@ -78,6 +82,27 @@ u32 ored_compute_reduce(void *dst, const struct ored_contribs *c, u32 len, u8 dt
 	return present;
 }
 
+/* The FPU is free in process context, but for somebody else's section: not here. */
+static void hadamard_begin(void)
+{
+	local_bh_disable();
+	ored_fpu_begin();
+}
+
+/**
+ * ored_compute_hadamard() - who transforms the next tile
+ *
+ * Process context, outside of any section with the FPU.
+ *
+ * Return: the vector unit, or who computes in integers
+ */
+const struct ored_hadamard_unit *ored_compute_hadamard(void)
+{
+	if (!fast.ops || ored_inject_no_fpu() || !ored_fpu_usable())
+		return &slow;
+	return &fast;
+}
+
 /** ored_compute_init() - chooses the units; before anything is computed */
 void ored_compute_init(void)
 {
@@ -85,6 +110,12 @@ void ored_compute_init(void)
 
 	for (dtype = 0; dtype < ARRAY_SIZE(unit_of); dtype++)
 		unit_of[dtype] = ored_fpu_unit(ored_dtype_size(dtype) == 2);
+	/* The widest vectors, as for 16-bit floats */
+	if (unit_of[ORED_BF16]) {
+		fast.ops = &unit_of[ORED_BF16]->hadamard;
+		fast.begin = hadamard_begin;
+		fast.end = end;
+	}
 	pr_info("ored: reduces by %s, 16-bit floats by %s\n",
 		unit_of[ORED_F32] ? unit_of[ORED_F32]->name : "integers",
 		unit_of[ORED_BF16] ? unit_of[ORED_BF16]->name : "integers");

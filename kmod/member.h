@@ -85,8 +85,10 @@
 #include "core/incast.h"
 #include "core/pace.h"
 #include "core/rate.h"
+#include "core/rotation.h"
 #include "core/standing.h"
 #include "net.h"
+#include "rotate.h"
 #include "slot.h"
 #include "udp.h"
 
@@ -124,6 +126,7 @@ struct ored_addr {
  *	under the membership's lock too
  * @serves: with ORED_PEER_LEFT: it still reduces its shards of bounded ops
  * @advert: what its last control packet said of t_C and incast
+ * @rotation_word: likewise, of the Hadamard transform
  * @left_at: with ORED_PEER_LEFT: first op it doesn't take part in
  * @bye_known: it knows that we are leaving
  * @rate: window and round trip
@@ -158,6 +161,7 @@ struct ored_link {
 	struct ored_path	*path;
 	struct ored_standing	standing;
 	u32			advert;
+	u16			rotation_word;
 	bool			serves;
 	u64			left_at;
 	bool			bye_known;
@@ -201,6 +205,7 @@ struct ored_link {
  * @slots: @nslots of them
  * @uncounted: of the op whose result was received last, with its bitmap; under
  *	the socket's recv_mutex
+ * @rotate: memory of the Hadamard transform
  * @memory: bytes allocated
  * @user: who is charged for them, NULL: nobody
  * @charged: pages
@@ -234,6 +239,8 @@ struct ored_link {
  * @early: the early timeout
  * @incast: how many peers may send to us
  * @advert: what our control packets say of both
+ * @rotation: whether the group transforms its buckets
+ * @rotation_word: what our control packets say of it; written under @lock
  * @samples: room for the early timeout, by rank
  * @takes: room for what peers advertise
  * @promised: when the op that was posted last ends at the latest; ORED_NEVER: no
@@ -279,6 +286,7 @@ struct ored_member {
 	struct ored_link	*links;
 	struct ored_slot	*slots;
 	struct ored_uncounted	*uncounted;
+	struct ored_rotate_memory rotate;
 	u64			memory;
 	struct user_struct	*user;
 	unsigned long		charged;
@@ -313,6 +321,8 @@ struct ored_member {
 	struct ored_early	early;
 	struct ored_incast_state incast;
 	u32			advert;
+	struct ored_rotation	rotation;
+	u16			rotation_word;
 	u64			*samples;
 	u32			*takes;
 	u64			promised;

@@ -181,6 +181,7 @@ static int post(struct ored_sock *osk, struct ored_member *m, const struct ored_
 	struct ored_slot *slot;
 
 	lockdep_assert_held(&osk->send_mutex);
+	params.word = ored_rotate_choose(m, params.word, op->flags);
 	if (READ_ONCE(m->state) != ORED_STATE_JOINED)
 		return ored_sock_refuse(osk, EPIPE, "this socket has left its group");
 	if (!slot_is_free(m))
@@ -188,6 +189,7 @@ static int post(struct ored_sock *osk, struct ored_member *m, const struct ored_
 	slot = ored_slot_of(m, m->posted);
 	if (!copy_from_iter_full(slot->in, len, &msg->msg_iter))
 		return ored_sock_refuse(osk, EFAULT, "the bucket can't be read");
+	ored_rotate_in(slot, &params);
 	if (ored_op_post(slot, &params, op))
 		return ored_sock_refuse(osk, EPIPE, "this socket has left its group");
 	return 0;
@@ -250,6 +252,7 @@ static int op_error(struct ored_sock *osk, const struct ored_result *result)
 {
 	static const char * const field[] = {
 		"nothing", "length", "dtype", "reduction", "kind", "mode",
+		"the Hadamard transform (1 auto, 2 on, 3 off)",
 	};
 
 	switch (result->error) {
@@ -257,7 +260,7 @@ static int op_error(struct ored_sock *osk, const struct ored_result *result)
 		return ored_sock_refuse(osk, EPROTO,
 					"op %llu: ranks %u and %u differ in %s: %llu and %llu",
 					(u64)result->op, result->rank[0], result->rank[1],
-					field[min_t(u32, result->field, ORED_FIELD_MODE)],
+					field[min_t(u32, result->field, ORED_FIELD_HADAMARD)],
 					(u64)result->value[0], (u64)result->value[1]);
 	case ECONNRESET:
 		return ored_sock_refuse(osk, ECONNRESET,
@@ -272,10 +275,11 @@ static int op_error(struct ored_sock *osk, const struct ored_result *result)
 	}
 }
 
-static int copy_bucket(struct ored_sock *osk, const struct ored_slot *slot, struct msghdr *msg,
+static int copy_bucket(struct ored_sock *osk, struct ored_slot *slot, struct msghdr *msg,
 		       size_t room, int flags)
 {
 	size_t len = slot->mine.bytes, n = min(room, len);
+	const u8 *from;
 
 	if (room < len) {
 		if (!(flags & MSG_PEEK))
@@ -284,7 +288,8 @@ static int copy_bucket(struct ored_sock *osk, const struct ored_slot *slot, stru
 						len, room);
 		msg->msg_flags |= MSG_TRUNC;
 	}
-	if (copy_to_iter(slot->out, n, &msg->msg_iter) != n)
+	from = ored_rotate_out(slot);
+	if (copy_to_iter(from, n, &msg->msg_iter) != n)
 		return ored_sock_refuse(osk, EFAULT, "the buffer can't be written; the result stays");
 	return flags & MSG_TRUNC ? len : n;
 }

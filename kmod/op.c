@@ -288,6 +288,7 @@ static void learn(struct ored_slot *slot)
 	/* What a rank loses that is cut off says nothing. */
 	if (!ored_quorum(given, m->nranks - departed(m)))
 		return;
+	ored_rotate_ended(m, loss);
 	if (slot->limit == ORED_LIMIT_BEHIND) {
 		ored_bound_behind(&m->bound, loss);
 		return;
@@ -522,6 +523,7 @@ static int publish(struct ored_slot *slot, const struct ored_params *params, u32
 	/* Pairs with the acquire in ored_op_sends(): flows and error are set. */
 	smp_store_release(&slot->state, ORED_SLOT_POSTED);
 	WRITE_ONCE(m->posted, slot->op + 1);
+	ored_rotate_advertise(m);
 	ored_deadline_promise(slot);
 	trace_ored_op_post(slot);
 	if (fails)

@@ -32,6 +32,7 @@ static void fill_in(struct ored_policy *policy, const struct ored_policy *otherw
 	policy->mode = policy->mode ?: otherwise->mode;
 	policy->deadline = policy->deadline ?: otherwise->deadline;
 	policy->incast = policy->incast ?: otherwise->incast;
+	policy->hadamard = policy->hadamard ?: otherwise->hadamard;
 	policy->loss_target = policy->loss_target ?: otherwise->loss_target;
 	policy->floor = policy->floor ?: otherwise->floor;
 	policy->ceiling = policy->ceiling ?: otherwise->ceiling;
@@ -88,8 +89,10 @@ int ored_policy_check(const struct ored_policy *policy, char *why)
 				   policy->deadline);
 	if (policy->incast > ORED_INCAST_ADAPT)
 		return ored_refuse(why, EINVAL, "incast policy %u doesn't exist", policy->incast);
-	if (policy->reserved0)
-		return ored_refuse(why, EINVAL, "reserved fields must be zero");
+	/* Likewise of ORED_HADAMARD_DEFAULT */
+	if (policy->hadamard < ORED_HADAMARD_AUTO || policy->hadamard > ORED_HADAMARD_OFF)
+		return ored_refuse(why, EINVAL, "hadamard is %u, not auto (1), on (2) or off (3)",
+				   policy->hadamard);
 	return check_bound(policy, why);
 }
 

@@ -17,6 +17,7 @@ struct ored_member;
 	.mode = ORED_MODE_BOUNDED,		\
 	.deadline = ORED_DEADLINE_LOSS,		\
 	.incast = ORED_INCAST_ALL,		\
+	.hadamard = ORED_HADAMARD_AUTO,		\
 	.loss_target = ORED_BOUND_TARGET_PPM,	\
 	.floor = ORED_BOUND_FLOOR_PPM,		\
 	.ceiling = ORED_BOUND_CEILING_PPM,	\

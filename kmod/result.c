@@ -328,6 +328,9 @@ void ored_op_result(struct ored_slot *slot, struct ored_result *result)
 	result->limit = slot->limit;
 	result->verdict = judge(slot, result);
 	result->flags = slot->resync ? ORED_RESULT_RESYNC : 0;
+	if (ored_params_is_rotated(slot->mine.word))
+		result->flags |= ORED_RESULT_HADAMARD;
+	result->hadamard_ns = slot->rotate_ns;
 	result->behind = slot->behind;
 	result->bound_us = published_us(slot);
 	result->dtype = ored_params_dtype(slot->mine.word);

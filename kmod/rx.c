@@ -119,6 +119,11 @@ static void write_off(struct ored_link *l, u64 from)
 		l->pto_at = U64_MAX;
 }
 
+static bool is_control(const struct ored_rx *rx)
+{
+	return rx->pkt.type != ORED_T_SCATTER && rx->pkt.type != ORED_T_GATHER;
+}
+
 /* Takes in how far a peer is; under its lock. Return: ORED_NEWS_* */
 static u32 stands(struct ored_rx *rx, u64 now)
 {
@@ -128,7 +133,7 @@ static u32 stands(struct ored_rx *rx, u64 now)
 
 	lockdep_assert_held(&l->lock);
 	l->asks = 0;
-	if (rx->pkt.type != ORED_T_SCATTER && rx->pkt.type != ORED_T_GATHER)
+	if (is_control(rx))
 		ored_early_heard(l, rx->pkt.params.bytes);
 	return ored_standing_heard(&l->standing, posted, left, READ_ONCE(rx->m->posted), now,
 				   div_u64(READ_ONCE(rx->m->fastest), rx->m->conf.depth));
@@ -164,6 +169,8 @@ static void heard_news(struct ored_rx *rx, u64 now)
 	if (news & ORED_NEWS_LEFT)
 		write_off(l, from);
 	spin_unlock(&l->lock);
+	if (is_control(rx))
+		ored_rotate_heard(l, rx->pkt.params.word);
 	if (news & ORED_NEWS_LEFT) {
 		ored_slot_release_past(m);
 		rx->pump = true;
@@ -182,7 +189,8 @@ static void heard(struct ored_rx *rx)
 	u64 now = ktime_get_ns();
 
 	if ((u16)READ_ONCE(l->standing.posted) != rx->pkt.posted ||
-	    (u16)READ_ONCE(l->standing.left) != rx->pkt.left) {
+	    (u16)READ_ONCE(l->standing.left) != rx->pkt.left ||
+	    (is_control(rx) && READ_ONCE(l->rotation_word) != rx->pkt.params.word)) {
 		heard_news(rx, now);
 		return;
 	}
@@ -251,7 +259,8 @@ static bool agrees(struct ored_rx *rx, struct ored_slot *slot, u64 op)
 	struct ored_failure mm = {};
 	u32 by;
 
-	if (!rx->pkt.params.bytes || rx->pkt.params.bytes > rx->m->conf.bucket_max) {
+	if (!ored_params_possible(&rx->pkt.params) ||
+	    rx->pkt.params.bytes > rx->m->conf.bucket_max) {
 		drop(rx, ORED_CNT_BAD_CHUNK);
 		return false;
 	}
@@ -260,6 +269,11 @@ static bool agrees(struct ored_rx *rx, struct ored_slot *slot, u64 op)
 		return true;
 	drop(rx, ORED_CNT_MISMATCH);
 	mm.field = ored_params_differ(&slot->params, &rx->pkt.params, mm.value);
+	if (!mm.field) {
+		/* It is in the other domain. One of us has missed that; both learn of it. */
+		answer(rx->l);
+		return false;
+	}
 	mm.rank[0] = by;
 	mm.rank[1] = rx->l->rank;
 	ored_op_fail(slot, op, &mm);

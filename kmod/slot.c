@@ -54,6 +54,7 @@ static void forget(struct ored_slot *slot)
 	slot->limit = ORED_LIMIT_NONE;
 	slot->behind = 0;
 	slot->published_ns = 0;
+	slot->rotate_ns = 0;
 	slot->error = 0;
 }
 
@@ -377,7 +378,14 @@ static void lay_out(struct ored_slot *slot, struct ored_arena *arena, u32 room)
 	}
 }
 
-static void *take(struct ored_member *m, size_t bytes)
+/**
+ * ored_slots_take() - memory that stays as long as a membership does
+ * @m: the membership, charged for it already
+ * @bytes: how much
+ *
+ * Return: zeroed memory, for vfree(), or NULL
+ */
+void *ored_slots_take(struct ored_member *m, size_t bytes)
 {
 	void *p = __vmalloc(max_t(size_t, bytes, 1), ORED_GFP);
 
@@ -458,11 +466,11 @@ static int slot_alloc(struct ored_slot *slot, size_t bucket, u32 room)
 	struct ored_arena arena = {};
 
 	slot->stride = stride_of(m);
-	slot->in = take(m, bucket);
-	slot->out = take(m, bucket);
-	slot->staged = take(m, (m->nranks - 1) * slot->stride);
+	slot->in = ored_slots_take(m, bucket);
+	slot->out = ored_slots_take(m, bucket);
+	slot->staged = ored_slots_take(m, (m->nranks - 1) * slot->stride);
 	lay_out(slot, &arena, room);
-	arena.base = take(m, arena.used);
+	arena.base = ored_slots_take(m, arena.used);
 	if (!slot->in || !slot->out || !slot->staged || !arena.base) {
 		vfree(arena.base);
 		return -ENOMEM;
@@ -487,7 +495,8 @@ int ored_slots_alloc(struct ored_member *m, char *why)
 {
 	size_t bucket = m->conf.bucket_max;
 	u32 room = DIV_ROUND_UP(DIV_ROUND_UP(bucket, ORED_PAYLOAD_MIN), m->nranks);
-	u64 bytes = m->nslots * slot_bytes(m, room) + PAGE_ALIGN(uncounted_bytes(m, room));
+	u64 bytes = m->nslots * slot_bytes(m, room) + PAGE_ALIGN(uncounted_bytes(m, room)) +
+		    ored_rotate_bytes(m);
 	u32 i;
 	int err;
 
@@ -497,7 +506,7 @@ int ored_slots_alloc(struct ored_member *m, char *why)
 	ored_refuse(why, ENOMEM, "no memory for the %llu bytes of %u slots: take a smaller bucket_max or depth",
 		    bytes, m->nslots);
 	m->slots = kvcalloc(m->nslots, sizeof(*m->slots), GFP_KERNEL_ACCOUNT);
-	m->uncounted = take(m, uncounted_bytes(m, room));
+	m->uncounted = ored_slots_take(m, uncounted_bytes(m, room));
 	if (!m->slots || !m->uncounted)
 		return -ENOMEM;
 	m->uncounted->op = ORED_NO_OP;
@@ -513,7 +522,7 @@ int ored_slots_alloc(struct ored_member *m, char *why)
 		if (err)
 			return err;
 	}
-	return 0;
+	return ored_rotate_alloc(m);
 }
 
 /**
@@ -526,6 +535,7 @@ void ored_slots_free(struct ored_member *m)
 
 	uncharge(m);
 	vfree(m->uncounted);
+	ored_rotate_free(m);
 	if (!m->slots)
 		return;
 	for (i = 0; i < m->nslots; i++) {

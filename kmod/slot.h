@@ -125,6 +125,7 @@ struct ored_slot_peer {
  * @published_ns: the longest that it can take, from its post; 0: not bounded
  * @posted_ns: when it was posted
  * @elapsed_ns: from then to the finish
+ * @rotate_ns: what the Hadamard transform has taken
  * @error: negative errno it failed with
  * @failure: why it failed, or will when it is posted: field is set then
  * @received: bytes that came, by stage
@@ -182,6 +183,7 @@ struct ored_slot {
 	u64			published_ns;
 	u64			posted_ns;
 	u64			elapsed_ns;
+	u64			rotate_ns;
 	int			error;
 	struct ored_failure	failure;
 	atomic64_t		received[ORED_STAGES];
@@ -215,6 +217,7 @@ bool ored_slot_write(struct ored_slot *slot);
 void ored_slot_written(struct ored_slot *slot);
 void ored_slot_quiesce(struct ored_slot *slot);
 
+void *ored_slots_take(struct ored_member *m, size_t bytes);
 int ored_slots_alloc(struct ored_member *m, char *why);
 void ored_slots_free(struct ored_member *m);
 

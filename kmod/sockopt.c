@@ -71,7 +71,13 @@ int ored_op_check(struct ored_sock *osk, const struct ored_op *op)
 	if (op->kind != ORED_ALLREDUCE)
 		return ored_sock_refuse(osk, EOPNOTSUPP, "only allreduce is built yet, not kind %u",
 					op->kind);
-	if (op->flags & ~(ORED_OP_MISSING_ZERO | ORED_OP_NO_WAIT))
+	if (op->flags & ORED_OP_HADAMARD_ON && op->flags & ORED_OP_HADAMARD_OFF)
+		return ored_sock_refuse(osk, EINVAL, "the Hadamard transform can't be both on and off");
+	if (op->flags & ORED_OP_HADAMARD_ON &&
+	    !ored_rotate_takes(op->kind, op->dtype, op->reduction))
+		return ored_sock_refuse(osk, EINVAL,
+					"the Hadamard transform is for sums and means of 32- and 16-bit floats");
+	if (op->flags & ORED_OP_SLOT)
 		return ored_sock_refuse(osk, EOPNOTSUPP, "op flags %#x are not built yet",
 					op->flags);
 	if (op->mode == ORED_MODE_RELIABLE && (op->deadline_us || op->wait_us))
@@ -588,6 +594,13 @@ static int get_policy(struct ored_sock *osk, const struct ored_out *out)
 }
 
 /* Under recv_mutex nobody receives meanwhile. */
+static bool was_rotated(struct ored_sock *osk, u64 op)
+{
+	struct ored_result result = { .op = op };
+
+	return find_past(osk, &result) && result.flags & ORED_RESULT_HADAMARD;
+}
+
 static int write_uncounted(struct ored_sock *osk, struct ored_member *m,
 			   const struct ored_out *out, u64 op)
 {
@@ -597,6 +610,10 @@ static int write_uncounted(struct ored_sock *osk, struct ored_member *m,
 	if (last->op != op || op == ORED_NO_OP)
 		return ored_sock_refuse(osk, ENOENT,
 					"op %llu is not the one whose result was received last, or it failed",
+					op);
+	if (was_rotated(osk, op))
+		return ored_sock_refuse(osk, EOPNOTSUPP,
+					"op %llu was Hadamard-transformed: its chunks are no parts of the bucket",
 					op);
 	if (out->room < (int)size)
 		return ored_sock_refuse(osk, EMSGSIZE, "the bitmap needs %zu bytes", size);

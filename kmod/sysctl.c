@@ -22,6 +22,7 @@ static const struct ctl_table fields[] = {
 	FIELD(mode),
 	FIELD(deadline),
 	FIELD(incast),
+	FIELD(hadamard),
 	FIELD(loss_target),
 	FIELD(floor),
 	FIELD(ceiling),

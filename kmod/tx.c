@@ -296,9 +296,13 @@ void ored_packet_init(struct ored_link *l, struct ored_packet *pkt, u8 type, u8 
 	pkt->dst = l->rank;
 	pkt->group = m->conf.group;
 	pkt->session = READ_ONCE(l->path->session);
+	/* Control packets have no op's parameters; those of gradients come later. */
+	pkt->params.word = READ_ONCE(m->rotation_word);
+	/* Pairs with the one in ored_rotate_advertise(). */
+	smp_rmb();
 	pkt->posted = (u16)READ_ONCE(m->posted);
 	pkt->left = (u16)READ_ONCE(m->finished);
-	/* Control packets have no bucket; those of gradients are filled in later. */
+	/* Nor a bucket */
 	pkt->params.bytes = READ_ONCE(m->advert);
 	pkt->clock = ored_clock();
 }

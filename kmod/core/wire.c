@@ -2,6 +2,7 @@
 /* Reading and writing packets. Nothing from the network is believed here. */
 
 #include "../../uapi/linux/ored.h"
+#include "reduce.h"
 #include "wire.h"
 
 static u32 get32(const u8 *p)
@@ -41,25 +42,39 @@ static void put64(u8 *p, u64 v)
 
 /**
  * ored_params_word() - packs the small parameters of an op into 12 bits
- * @dtype: enum ored_dtype, 4 bits
- * @reduction: enum ored_reduction, 3 bits
+ * @dtype: enum ored_dtype, 3 bits
+ * @reduction: enum ored_reduction, 2 bits
  * @kind: enum ored_kind, 3 bits
  * @mode: enum ored_mode, 2 bits
+ *
+ * Return: the word, for an op that isn't transformed
  */
 u16 ored_params_word(u8 dtype, u8 reduction, u8 kind, u8 mode)
 {
-	return (u16)((dtype & 15) << 8 | (reduction & 7) << 5 |
+	return (u16)((dtype & 7) << 9 | (reduction & 3) << 5 |
 		     (kind & 7) << 2 | (mode & 3));
+}
+
+/**
+ * ored_params_rotated() - says in the parameters whether an op is transformed
+ * @word: from ored_params_word()
+ * @rotate: enum ored_rotate, 2 bits
+ *
+ * Return: the new word
+ */
+u16 ored_params_rotated(u16 word, u8 rotate)
+{
+	return (u16)((word & ~(3 << 7)) | (rotate & 3) << 7);
 }
 
 u8 ored_params_dtype(u16 word)
 {
-	return word >> 8 & 15;
+	return word >> 9 & 7;
 }
 
 u8 ored_params_reduction(u16 word)
 {
-	return word >> 5 & 7;
+	return word >> 5 & 3;
 }
 
 u8 ored_params_kind(u16 word)
@@ -70,6 +85,39 @@ u8 ored_params_kind(u16 word)
 u8 ored_params_mode(u16 word)
 {
 	return word & 3;
+}
+
+u8 ored_params_rotate(u16 word)
+{
+	return word >> 7 & 3;
+}
+
+/* As users know it; what the group has decided is no parameter of theirs. */
+static u8 hadamard(u16 word)
+{
+	static const u8 wish[] = {
+		[ORED_ROTATE_OFF] = ORED_HADAMARD_OFF,
+		[ORED_ROTATE_ON] = ORED_HADAMARD_ON,
+		[ORED_ROTATE_AUTO_OFF] = ORED_HADAMARD_AUTO,
+		[ORED_ROTATE_AUTO_ON] = ORED_HADAMARD_AUTO,
+	};
+
+	return wish[ored_params_rotate(word)];
+}
+
+/**
+ * ored_params_possible() - can an op have such parameters at all?
+ * @params: from the network
+ *
+ * Return: whether dtype and mode exist, and the length is of whole elements.
+ */
+bool ored_params_possible(const struct ored_params *params)
+{
+	u32 size = ored_dtype_size(ored_params_dtype(params->word));
+	u8 mode = ored_params_mode(params->word);
+
+	return size && params->bytes && !(params->bytes % size) &&
+	       (mode == ORED_MODE_BOUNDED || mode == ORED_MODE_RELIABLE);
 }
 
 bool ored_params_equal(const struct ored_params *a, const struct ored_params *b)
@@ -83,7 +131,8 @@ bool ored_params_equal(const struct ored_params *a, const struct ored_params *b)
  * @b: the other's
  * @value: receives both values of it
  *
- * Return: enum ored_field, ORED_FIELD_NONE if they agree
+ * Return: enum ored_field; ORED_FIELD_NONE if they agree, in all but perhaps
+ * whether the group has decided to transform it
  */
 u8 ored_params_differ(const struct ored_params *a, const struct ored_params *b,
 		      u64 value[2])
@@ -93,6 +142,7 @@ u8 ored_params_differ(const struct ored_params *a, const struct ored_params *b,
 		[ORED_FIELD_REDUCTION] = ored_params_reduction,
 		[ORED_FIELD_KIND] = ored_params_kind,
 		[ORED_FIELD_MODE] = ored_params_mode,
+		[ORED_FIELD_HADAMARD] = hadamard,
 	};
 	u8 f;
 
@@ -284,7 +334,7 @@ int ored_failure_parse(const void *data, size_t len, struct ored_failure *mm)
 
 	if (len < ORED_FAILURE_BYTES)
 		return -EBADMSG;
-	if (p[0] == ORED_FIELD_NONE || (p[0] > ORED_FIELD_MODE && p[0] < ORED_FAILURE_GONE))
+	if (p[0] == ORED_FIELD_NONE || (p[0] > ORED_FIELD_HADAMARD && p[0] < ORED_FAILURE_GONE))
 		return -EBADMSG;
 	mm->field = p[0];
 	mm->rank[0] = p[1];

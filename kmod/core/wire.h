@@ -38,6 +38,17 @@
 #define ORED_PAYLOAD_ALIGN	8	/* no element crosses a packet */
 #define ORED_ACK_BITS		1024	/* chunks that one ACK can tell of */
 
+/*
+ * Is an op's bucket Hadamard-transformed? Ranks whose group decides that
+ * (rotation.h) may differ in the decision for a while, in all else never.
+ */
+enum ored_rotate {
+	ORED_ROTATE_OFF		= 0,
+	ORED_ROTATE_ON		= 1,
+	ORED_ROTATE_AUTO_OFF	= 2,
+	ORED_ROTATE_AUTO_ON	= 3,
+};
+
 /* Packet types */
 enum ored_type {
 	ORED_T_HELLO	= 1,	/* joining, and probes of the path */
@@ -74,7 +85,8 @@ enum ored_type {
  * @bytes: length of the bucket; in control packets what @src has learnt, which
  *	needs no bucket: t_C's newest sample (core/early.h, packed) in the high
  *	half, how many peers it lets send to it in the low one
- * @params_chunk: the op's other parameters, and the chunk within its shard
+ * @params_chunk: the op's other parameters, and the chunk within its shard; in
+ *	control packets, instead of parameters, what rotation.h packs
  * @posted: ops that @src has posted, low quarter
  * @left: ops that @src has left, low quarter
  * @clock: microseconds by the clock of @src
@@ -97,7 +109,8 @@ struct ored_wire {
 /**
  * struct ored_params - what all ranks must agree on about an op
  * @bytes: length of the bucket
- * @word: dtype, reduction, kind and mode as ored_params_word() packs them
+ * @word: dtype, reduction, kind and mode as ored_params_word() packs them, and
+ *	enum ored_rotate
  */
 struct ored_params {
 	u32	bytes;
@@ -203,7 +216,17 @@ u8 ored_params_dtype(u16 word);
 u8 ored_params_reduction(u16 word);
 u8 ored_params_kind(u16 word);
 u8 ored_params_mode(u16 word);
+u8 ored_params_rotate(u16 word);
+bool ored_params_possible(const struct ored_params *params);
+u16 ored_params_rotated(u16 word, u8 rotate);
 bool ored_params_equal(const struct ored_params *a, const struct ored_params *b);
+
+/* Is what the op sends around Hadamard-transformed? */
+static inline bool ored_params_is_rotated(u16 word)
+{
+	return ored_params_rotate(word) & ORED_ROTATE_ON;
+}
+
 u8 ored_params_differ(const struct ored_params *a, const struct ored_params *b,
 		      u64 value[2]);
 

@@ -202,7 +202,8 @@ class State(unittest.TestCase):
     @staticmethod
     def result(**fields):
         values = dict(op=0, elapsed=0, bytes=0, error=0, limit=0, verdict=0,
-                      bound=0, behind=0, flags=0, field=0, duplicates=0, resent=0)
+                      bound=0, behind=0, flags=0, field=0, duplicates=0, resent=0,
+                      hadamard=0)
         values.update({f"s{i}": 0 for i in range(4)})
         values.update({f"g{i}": 0 for i in range(4)})
         values.update({f"c{i}": 0 for i in range(abi.RANK_WORDS)})
@@ -217,13 +218,14 @@ class State(unittest.TestCase):
             *(v[f"m{i}"] for i in range(abi.RANK_WORDS)),
             v["error"], v["limit"], v["verdict"], 0, 0, 0, 0, v["flags"],
             v["bound"], v["behind"], v["field"], v["rank0"], v["rank1"], v["value0"],
-            v["value1"], v["duplicates"], v["resent"])
+            v["value1"], v["duplicates"], v["resent"], v["hadamard"])
 
     def test_result(self):
         r = state.parse_result(self.result(
             op=7, elapsed=1_500_000_000, bytes=400, s0=1, s1=2, s2=3, s3=4,
             g0=5, g3=8, c0=0b101, c3=1 << 63, m1=1, limit=2, verdict=1,
-            bound=2_000_000, behind=3, flags=1, duplicates=9, resent=10))
+            bound=2_000_000, behind=3, flags=3, duplicates=9, resent=10,
+            hadamard=2_500_000_000))
         self.assertEqual((r.op, r.ops, r.bytes, r.elapsed), (7, 1, 400, 1.5))
         self.assertEqual(r.contributed, (0, 2, 255))
         self.assertEqual(r.missing, (64,))
@@ -232,6 +234,7 @@ class State(unittest.TestCase):
         self.assertEqual((r.limit, r.verdict, r.bound, r.behind),
                          ("early", "partial", 2.0, 3))
         self.assertIs(r.resync, True)
+        self.assertEqual((r.hadamard, r.hadamard_time), (True, 2.5))
         self.assertEqual((r.duplicates, r.resent, r.differ), (9, 10, ()))
         self.assertFalse(r.ok)
 
@@ -251,12 +254,14 @@ class State(unittest.TestCase):
     def test_merge(self):
         a = state.parse_result(self.result(op=4, bytes=8, c0=7, limit=1))
         b = state.parse_result(self.result(op=5, bytes=4, c0=3, m0=4, limit=3,
-                                           verdict=2, resent=2, flags=1))
+                                           verdict=2, resent=2, flags=3, hadamard=10**9))
         m = state.merge_results([a, b], 1.25)
         self.assertEqual((m.op, m.ops, m.bytes, m.elapsed), (4, 2, 12, 1.25))
         self.assertEqual((m.contributed, m.missing), ((0, 1), (2,)))
         self.assertEqual((m.limit, m.verdict, m.resent), ("hard", "skip", 2))
         self.assertTrue(m.resync and not a.resync)
+        self.assertTrue(m.hadamard and not a.hadamard)
+        self.assertEqual(m.hadamard_time, 1)
         self.assertIs(state.merge_results([a], 9), a)
 
     def test_group(self):

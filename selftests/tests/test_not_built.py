@@ -16,8 +16,6 @@ OPS = {
     "all-gather": {"kind": abi.ALL_GATHER},
     "broadcast": {"kind": abi.BROADCAST}, "barrier": {"kind": abi.BARRIER},
     "slot": {"flags": abi.OP_SLOT},
-    "hadamard on": {"flags": abi.OP_HADAMARD_ON},
-    "hadamard off": {"flags": abi.OP_HADAMARD_OFF},
 }
 
 

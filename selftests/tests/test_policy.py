@@ -12,13 +12,15 @@ from lib.sockets import Ranks, Socket, refused
 
 DEFAULTS = {"loss_skip": 100000, "loss_halt": 500000, "mode": abi.MODE_BOUNDED,
             "deadline": abi.DEADLINE_LOSS, "incast": abi.INCAST_ALL,
-            "loss_target": 3000, "floor": 1050000, "ceiling": 4000000, "warmup": 20,
-            "bound_us": 0, "wait_ppm": 250000, "floor_us": 2000, "ceiling_us": 5000000}
+            "hadamard": abi.HADAMARD_AUTO, "loss_target": 3000, "floor": 1050000,
+            "ceiling": 4000000, "warmup": 20, "bound_us": 0, "wait_ppm": 250000,
+            "floor_us": 2000, "ceiling_us": 5000000}
 
 GOOD = (
     {"loss_skip": 1}, {"loss_skip": 1000000}, {"loss_halt": 1000000}, {"min_ranks": 1},
     {"min_ranks": 2}, {"mode": abi.MODE_RELIABLE}, {"deadline": abi.DEADLINE_P95},
-    {"incast": abi.INCAST_ADAPT}, {"loss_target": 1}, {"loss_target": 500000},
+    {"incast": abi.INCAST_ADAPT}, {"hadamard": abi.HADAMARD_OFF}, {"loss_target": 1},
+    {"loss_target": 500000},
     {"floor": 500000}, {"floor": 4000000}, {"ceiling": 100000000}, {"warmup": 5},
     {"warmup": 64}, {"bound_us": 1}, {"bound_us": 0xffffffff}, {"wait_ppm": 500000},
     {"wait_ppm": abi.WAIT_NONE}, {"floor_us": 1}, {"ceiling_us": 2000},
@@ -28,7 +30,7 @@ BAD = (
     ("loss_skip", {"loss_skip": 1000001}), ("loss_halt", {"loss_halt": 0xffffffff}),
     ("min_ranks", {"min_ranks": 3}), ("min_ranks", {"min_ranks": 257}),
     ("mode", {"mode": 3}), ("deadline", {"deadline": 2}), ("incast", {"incast": 2}),
-    ("reserved", {"reserved0": 1}), ("loss_target", {"loss_target": 500001}),
+    ("hadamard", {"hadamard": 4}), ("loss_target", {"loss_target": 500001}),
     ("floor", {"floor": 499999}), ("floor", {"floor": 4000001}),
     ("ceiling", {"ceiling": 100000001}), ("ceiling", {"ceiling": 1000000}),
     ("warmup", {"warmup": 4}), ("warmup", {"warmup": 65}),

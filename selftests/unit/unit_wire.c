@@ -6,6 +6,7 @@
  */
 
 #include "tap.h"
+#include "../../kmod/core/reduce.h"
 #include "../../kmod/core/wire.h"
 #include "../../uapi/linux/ored.h"
 
@@ -229,18 +230,24 @@ TEST(params_word__every_part)
 	u32 i;
 
 	for (i = 0; i < 1 << 12; i++) {
-		u8 dtype = i & 15, reduction = i >> 4 & 7;
+		u8 dtype = i & 7, reduction = i >> 3 & 3, rotate = i >> 5 & 3;
 		u8 kind = i >> 7 & 7, mode = i >> 10 & 3;
-		u16 word = ored_params_word(dtype, reduction, kind, mode);
+		u16 plain = ored_params_word(dtype, reduction, kind, mode);
+		u16 word = ored_params_rotated(plain, rotate);
 
 		CHECK(word < 1 << 12);
 		CHECK_EQ(ored_params_dtype(word), dtype);
 		CHECK_EQ(ored_params_reduction(word), reduction);
 		CHECK_EQ(ored_params_kind(word), kind);
 		CHECK_EQ(ored_params_mode(word), mode);
+		CHECK_EQ(ored_params_rotate(word), rotate);
+		CHECK_EQ(ored_params_is_rotated(word), rotate & 1);
+		CHECK_EQ(ored_params_rotate(plain), ORED_ROTATE_OFF);
+		CHECK_EQ(ored_params_rotated(word, ORED_ROTATE_OFF), plain);
 	}
-	CHECK_EQ(ored_params_word(0xff, 0, 0, 0) & 0xff, 0);
-	CHECK_EQ(ored_params_word(0, 0xff, 0, 0) & 0xf1f, 0);
+	CHECK_EQ(ored_params_word(0xff, 0, 0, 0) & 0x1ff, 0);
+	CHECK_EQ(ored_params_word(0, 0xff, 0, 0) & 0xf9f, 0);
+	CHECK_EQ(ored_params_rotated(0, 0xff) & 0xe7f, 0);
 	CHECK_EQ(ored_params_word(0, 0, 0xff, 0) & 0xfe3, 0);
 	CHECK_EQ(ored_params_word(0, 0, 0, 0xff) & 0xffc, 0);
 }
@@ -276,6 +283,47 @@ TEST(params_differ__names_the_field)
 		CHECK_EQ(ored_params_equal(&a, &b), c[i].field == ORED_FIELD_NONE);
 		CHECK_EQ(value[0], c[i].value[0]);
 		CHECK_EQ(value[1], c[i].value[1]);
+	}
+}
+
+TEST(params_possible__every_word)
+{
+	u32 word, bytes;
+
+	for (word = 0; word < 1 << 12; word++) {
+		u32 size = ored_dtype_size(ored_params_dtype((u16)word));
+		u8 mode = ored_params_mode((u16)word);
+		bool known = size && mode >= ORED_MODE_BOUNDED && mode <= ORED_MODE_RELIABLE;
+
+		for (bytes = 0; bytes <= 16; bytes++) {
+			struct ored_params params = { bytes, (u16)word };
+
+			CHECK_EQ(ored_params_possible(&params),
+				 known && bytes && bytes % size == 0);
+		}
+	}
+}
+
+/* The group's decision is no difference, the user's wish is. */
+TEST(params_differ__hadamard)
+{
+	static const u64 wish[] = {
+		ORED_HADAMARD_OFF, ORED_HADAMARD_ON, ORED_HADAMARD_AUTO, ORED_HADAMARD_AUTO,
+	};
+	u8 i, j;
+
+	for (i = ORED_ROTATE_OFF; i <= ORED_ROTATE_AUTO_ON; i++) {
+		for (j = ORED_ROTATE_OFF; j <= ORED_ROTATE_AUTO_ON; j++) {
+			struct ored_params a = { 64, ored_params_rotated(0, i) };
+			struct ored_params b = { 64, ored_params_rotated(0, j) };
+			bool differ = wish[i] != wish[j];
+			u64 value[2];
+
+			CHECK_EQ(ored_params_differ(&a, &b, value),
+				 differ ? ORED_FIELD_HADAMARD : ORED_FIELD_NONE);
+			CHECK_EQ(ored_params_equal(&a, &b), i == j);
+			CHECK(!differ || (value[0] == wish[i] && value[1] == wish[j]));
+		}
 	}
 }
 
@@ -414,7 +462,7 @@ TEST(failure_parse__every_length_and_field)
 		for (len = 0; len <= sizeof(data); len++) {
 			u8 *p = exactly(data, len);
 			bool good = len >= ORED_FAILURE_BYTES && field &&
-				    (field <= ORED_FIELD_MODE || field == ORED_FAILURE_LEFT ||
+				    (field <= ORED_FIELD_HADAMARD || field == ORED_FAILURE_LEFT ||
 				     field == ORED_FAILURE_GONE);
 
 			CHECK_EQ(ored_failure_parse(p, len, &out),

@@ -218,11 +218,25 @@ enum ored_mode {
 	ORED_MODE_RELIABLE	= 2,
 };
 
+/*
+ * enum ored_hadamard_mode - is a bucket rotated by a randomised Hadamard transform
+ * before it is sent, and its result rotated back? What is lost on the way then
+ * takes a little from all elements instead of all from some. It is for sums and
+ * means of 32- and 16-bit floats.
+ */
+enum ored_hadamard_mode {
+	ORED_HADAMARD_DEFAULT	= 0,	/* as ORED_POLICY says: auto */
+	/* While the group loses more than 2 % of its bounded ops, until less than 0.5 % */
+	ORED_HADAMARD_AUTO	= 1,
+	ORED_HADAMARD_ON	= 2,
+	ORED_HADAMARD_OFF	= 3,
+};
+
 /* Bits of ored_op.flags */
 #define ORED_OP_SLOT		(1U << 0)	/* the bucket is in mmap'ed slot @slot */
 #define ORED_OP_MISSING_ZERO	(1U << 1)	/* missing in gather: 0, not one's own */
-#define ORED_OP_HADAMARD_ON	(1U << 2)	/* else by measured loss */
-#define ORED_OP_HADAMARD_OFF	(1U << 3)
+#define ORED_OP_HADAMARD_ON	(1U << 2)	/* ORED_HADAMARD_ON; without one of */
+#define ORED_OP_HADAMARD_OFF	(1U << 3)	/* these two, as ORED_POLICY says */
 #define ORED_OP_NO_WAIT		(1U << 4)	/* don't wait for late posters */
 #define ORED_OP_FLAGS		(ORED_OP_SLOT | ORED_OP_MISSING_ZERO | \
 				 ORED_OP_HADAMARD_ON | ORED_OP_HADAMARD_OFF | \
@@ -243,8 +257,9 @@ enum ored_mode {
  * @length: with ORED_OP_SLOT: bytes in the slot; else zero
  * @reserved: zero
  *
- * All ranks must post the same kind, dtype, reduction, mode and length as
- * their n-th op; where they don't, the op fails with EPROTO on all of them.
+ * All ranks must post the same kind, dtype, reduction, mode, enum ored_hadamard_mode
+ * and length as their n-th op; where they don't, the op fails with EPROTO on all
+ * of them.
  */
 struct ored_op {
 	__u8		kind;
@@ -299,12 +314,14 @@ enum ored_field {
 	ORED_FIELD_REDUCTION	= 3,
 	ORED_FIELD_KIND		= 4,
 	ORED_FIELD_MODE		= 5,
+	ORED_FIELD_HADAMARD	= 6,	/* values: enum ored_hadamard_mode */
 };
 
 #define ORED_RANK_WORDS		(ORED_MAX_RANKS / 64)
 
 /* Bits of ored_result.flags */
 #define ORED_RESULT_RESYNC	(1U << 0)	/* a result was missed: run a reliable op */
+#define ORED_RESULT_HADAMARD	(1U << 1)	/* it was transformed */
 
 /**
  * struct ored_result - what became of an op
@@ -338,6 +355,7 @@ enum ored_field {
  * @value: their two values
  * @duplicates: packets that came twice
  * @resent: packets that this rank sent again
+ * @hadamard_ns: what the transform has taken of this rank's time, there and back
  * @reserved: zero
  */
 struct ored_result {
@@ -363,7 +381,8 @@ struct ored_result {
 	__aligned_u64		value[2];
 	__aligned_u64		duplicates;
 	__aligned_u64		resent;
-	__aligned_u64		reserved[4];
+	__aligned_u64		hadamard_ns;
+	__aligned_u64		reserved[3];
 };
 
 /* enum ored_state - of a socket */
@@ -518,7 +537,8 @@ enum ored_incast {
  * @mode: of ops that name none: enum ored_mode [ORED_MODE_BOUNDED]
  * @deadline: enum ored_deadline [ORED_DEADLINE_LOSS]
  * @incast: enum ored_incast [ORED_INCAST_ALL]
- * @reserved0: zero
+ * @hadamard: of ops that say neither on nor off, where it is possible: enum
+ *	ored_hadamard_mode [ORED_HADAMARD_AUTO]; the same on every rank
  * @loss_target: ORED_DEADLINE_LOSS: loss that is aimed at, ppm [3000]
  * @floor: the least bound, in ppm of the quiet time [1050000]
  * @ceiling: the longest bound, in ppm of the quiet time [4000000]
@@ -540,7 +560,7 @@ struct ored_policy {
 	__u8		mode;
 	__u8		deadline;
 	__u8		incast;
-	__u8		reserved0;
+	__u8		hadamard;
 	__u32		loss_target;
 	__u32		floor;
 	__u32		ceiling;
@@ -556,7 +576,8 @@ struct ored_policy {
  * rank's own contribution others went without, so that it can be added to the
  * next bucket (error feedback); a bitmap of @chunks bits, in 64-bit words, follows
  * @op: op asked for, the one whose result was received last (any other, and one
- *	that failed: ENOENT; no room for the bitmap: EMSGSIZE)
+ *	that failed: ENOENT; no room for the bitmap: EMSGSIZE; it was
+ *	Hadamard-transformed, so that its chunks are no parts of the bucket: EOPNOTSUPP)
  * @chunk: bytes of a full chunk
  * @chunks: number of chunks of the bucket
  */

@@ -41,7 +41,8 @@ VERDICTS = ("ok", "partial", "skip", "halt")
 STATES = ("new", "joining", "joined", "failed", "left")
 PEER_STATUSES = ("unknown", "heard", "live", "silent", "left", "refused",
                  "stalled")
-RESULT_RESYNC = 1    # bit of ored_result.flags
+HADAMARD = {"default": 0, "on": 1 << 2, "off": 1 << 3}   # ored_op.flags
+RESULT_RESYNC, RESULT_HADAMARD = 1, 2    # bits of ored_result.flags
 COUNTERS = (
     "rx_packets", "rx_data", "tx_packets", "tx_trains", "tx_dropped", "resent",
     "duplicate", "late", "ahead", "mismatch", "bad_source", "bad_chunk",
@@ -53,11 +54,11 @@ JOIN_STRUCT = struct.Struct("=6I2QI2H2I16s32x")
 PEER_STRUCT = struct.Struct("=2HI16s")
 OP_STRUCT = struct.Struct("=4B5IQ16x")
 RESULT_STRUCT = struct.Struct(
-    f"=3Q4Q4Q{RANK_WORDS}Q{RANK_WORDS}QI6BHIII2I2Q2Q32x")
+    f"=3Q4Q4Q{RANK_WORDS}Q{RANK_WORDS}QI6BHIII2I2Q3Q24x")
 GROUP_STRUCT = struct.Struct("=6I2Q2I2HI4Q32x")
 PEER_STATE_STRUCT = struct.Struct("=2I3Q4I5Q32x")
-POLICY_STRUCT = struct.Struct("=3I3Bx8I")
+POLICY_STRUCT = struct.Struct("=3I4B8I")
 POLICY_FIELDS = (
     "loss_skip", "loss_halt", "min_ranks", "mode", "deadline", "incast",
-    "loss_target", "floor", "ceiling", "warmup", "bound_us", "wait_ppm",
-    "floor_us", "ceiling_us")
+    "hadamard", "loss_target", "floor", "ceiling", "warmup", "bound_us",
+    "wait_ppm", "floor_us", "ceiling_us")

@@ -73,14 +73,18 @@ class Group:
     # Ops
 
     def allreduce(self, array: Any, op: str = "sum", *,
-                  dtype: Optional[str] = None, mode: str = "default"
-                  ) -> Result:
+                  dtype: Optional[str] = None, mode: str = "default",
+                  hadamard: str = "default") -> Result:
         """Reduces @array over all ranks, in place.
 
         array: anything with writable, C-contiguous memory, as numpy arrays
             and array.array have it; else ValueError, and it is untouched.
         op: "sum" or "mean" ("min" and "max" where the module has them).
         dtype: what the elements are, where the array doesn't say: "f32", ...
+        mode: "bounded" or "reliable"; "default": as the policy says.
+        hadamard: "on": transformed, so that what is lost takes a little from
+            all elements; "off"; "default": as the policy says, by what is
+            lost. For sums and means of f32, f16 and bf16.
 
         After an Error, parts of the array may be reduced and others not (one
         of bucket_max or less is as it was). After a Timeout the ops are still
@@ -91,20 +95,21 @@ class Group:
         if in_flight:
             raise error.Error(errno.EBUSY, f"{in_flight} ops are in flight: "
                               "wait() for them first")
-        parameters = _parameters(op, dtype, mode)
+        parameters = _parameters(op, dtype, mode, hadamard)
         start = time.monotonic()
         results = self._pipeline(buffer.pieces(view, self._bucket_max),
                                  parameters)
         return state.merge_results(results, time.monotonic() - start)
 
     def post(self, array: Any, op: str = "sum", *,
-             dtype: Optional[str] = None, mode: str = "default") -> None:
+             dtype: Optional[str] = None, mode: str = "default",
+             hadamard: str = "default") -> None:
         """Posts @array, of at most bucket_max bytes, as the next op.
 
         It may be changed at once. Waits while depth ops are in flight.
         """
         view, dtype = buffer.readable(array, dtype)
-        self._send(view, _parameters(op, dtype, mode))
+        self._send(view, _parameters(op, dtype, mode, hadamard))
 
     def wait(self, array: Any) -> Result:
         """Waits for the oldest op and stores its bucket in @array, which may
@@ -301,12 +306,14 @@ def _milliseconds(seconds: float) -> int:
     return max(1, round(seconds * 1000))
 
 
-def _parameters(op: str, dtype: str, mode: str) -> bytes:
+def _parameters(op: str, dtype: str, mode: str,
+                hadamard: str = "default") -> bytes:
     """struct ored_op of an allreduce."""
     for what, name, known in (("op", op, abi.REDUCTIONS),
-                              ("mode", mode, abi.MODES)):
+                              ("mode", mode, abi.MODES),
+                              ("hadamard", hadamard, abi.HADAMARD)):
         if name not in known:
             raise ValueError(f"{what} is {name!r}: one of {', '.join(known)}")
     return abi.OP_STRUCT.pack(abi.ALLREDUCE, abi.DTYPES[dtype],
                               abi.REDUCTIONS[op], abi.MODES[mode],
-                              0, 0, 0, 0, 0, 0)
+                              abi.HADAMARD[hadamard], 0, 0, 0, 0, 0)

@@ -38,6 +38,8 @@ class Result:
     resync: bool        # a result was missed: run a reliable op
     duplicates: int     # packets that came twice
     resent: int         # packets that this rank sent again
+    hadamard: bool      # it was transformed ...
+    hadamard_time: float    # ... and that took so many seconds here
     error: int          # errno of a failed op, or 0
     differ: Tuple[int, ...] = ()    # EPROTO: the two ranks that differ ...
     values: Tuple[int, ...] = ()    # ... and their values
@@ -115,7 +117,7 @@ def parse_result(data: bytes) -> Result:
     n = 11 + abi.RANK_WORDS
     contributed, missing = f[11:n], f[n:n + abi.RANK_WORDS]
     (error, limit, verdict, _, _, _, _, flags, bound, behind, field, rank0,
-     rank1, value0, value1, duplicates, resent) = f[n + abi.RANK_WORDS:]
+     rank1, value0, value1, duplicates, resent, hadamard_ns) = f[n + abi.RANK_WORDS:]
     return Result(
         op=f[0], ops=1, bytes=f[2], elapsed=f[1] / 1e9,
         limit=_name(abi.LIMITS, limit), verdict=_name(abi.VERDICTS, verdict),
@@ -123,7 +125,8 @@ def parse_result(data: bytes) -> Result:
         missing=_ranks(missing), scatter=Stage(*f[3:7]),
         gather=Stage(*f[7:11]), behind=behind,
         resync=bool(flags & abi.RESULT_RESYNC), duplicates=duplicates,
-        resent=resent, error=error,
+        resent=resent, hadamard=bool(flags & abi.RESULT_HADAMARD),
+        hadamard_time=hadamard_ns / 1e9, error=error,
         differ=(rank0, rank1) if field else (),
         values=(value0, value1) if field else ())
 
@@ -162,7 +165,9 @@ def merge_results(results: Sequence[Result], elapsed: float) -> Result:
         gather=_sum_stages(r.gather for r in results),
         behind=sum(r.behind for r in results), resync=results[-1].resync,
         duplicates=sum(r.duplicates for r in results),
-        resent=sum(r.resent for r in results), error=0)
+        resent=sum(r.resent for r in results),
+        hadamard=any(r.hadamard for r in results),
+        hadamard_time=sum(r.hadamard_time for r in results), error=0)
 
 
 def parse_group(data: bytes) -> GroupState:

@@ -35,13 +35,14 @@ OP_SLOT, OP_MISSING_ZERO, OP_HADAMARD_ON, OP_HADAMARD_OFF, OP_NO_WAIT = (
     1, 2, 4, 8, 16)
 DEADLINE_LOSS, DEADLINE_P95 = range(2)
 INCAST_ALL, INCAST_ADAPT = range(2)
+(HADAMARD_DEFAULT, HADAMARD_AUTO, HADAMARD_ON, HADAMARD_OFF) = range(4)
 WAIT_NONE = 0xffffffff
-RESULT_RESYNC = 1
+RESULT_RESYNC, RESULT_HADAMARD = 1, 2
 
 LIMIT_NONE, LIMIT_COMPLETE, LIMIT_EARLY, LIMIT_HARD, LIMIT_BEHIND = range(5)
 VERDICT_OK, VERDICT_PARTIAL, VERDICT_SKIP, VERDICT_HALT = range(4)
 (FIELD_NONE, FIELD_BYTES, FIELD_DTYPE, FIELD_REDUCTION, FIELD_KIND,
- FIELD_MODE) = range(6)
+ FIELD_MODE, FIELD_HADAMARD) = range(7)
 
 STATE_NEW, STATE_JOINING, STATE_JOINED, STATE_FAILED, STATE_LEFT = range(5)
 (PEER_UNKNOWN, PEER_HEARD, PEER_LIVE, PEER_SILENT, PEER_LEFT,
@@ -99,7 +100,7 @@ class Result(Structure):
                 ("behind", c_uint32), ("field", c_uint32),
                 ("rank", c_uint32 * 2), ("value", c_uint64 * 2),
                 ("duplicates", c_uint64), ("resent", c_uint64),
-                ("reserved", c_uint64 * 4)]
+                ("hadamard_ns", c_uint64), ("reserved", c_uint64 * 3)]
 
 
 class Group(Structure):
@@ -128,7 +129,7 @@ class Policy(Structure):
     _fields_ = [("loss_skip", c_uint32), ("loss_halt", c_uint32),
                 ("min_ranks", c_uint32), ("mode", c_uint8),
                 ("deadline", c_uint8), ("incast", c_uint8),
-                ("reserved0", c_uint8), ("loss_target", c_uint32),
+                ("hadamard", c_uint8), ("loss_target", c_uint32),
                 ("floor", c_uint32), ("ceiling", c_uint32),
                 ("warmup", c_uint32), ("bound_us", c_uint32),
                 ("wait_ppm", c_uint32), ("floor_us", c_uint32),

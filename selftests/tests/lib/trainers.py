@@ -100,7 +100,10 @@ def of(what, number):
 
 def one_op(sock, plan, rank, number, memory):
     bucket = bucket_of(rank, number, plan.count)
-    op = [(abi.SOL_ORED, abi.OP, bytes(abi.Op(**of(plan.op, number))))]
+    fields = of(plan.op, number)
+    # What is transformed no longer tells whose it is.
+    flags = fields.get("flags", 0) | abi.OP_HADAMARD_OFF
+    op = [(abi.SOL_ORED, abi.OP, bytes(abi.Op(**{**fields, "flags": flags})))]
     begin = time.monotonic_ns()
     sock.sendmsg([bucket], op)
     got = sock.recv_into(memory)
