@@ -441,6 +441,7 @@ static void start_flows(struct ored_slot *slot)
 		u32 theirs = ored_map_count(&slot->map, l->rank);
 
 		spin_lock_bh(&l->lock);
+		ored_rate_hurry(&l->rate, slot->bounded ? slot->limits.bound : 0);
 		ored_flow_start(&peer->tx[ORED_SCATTER], slot->silent ? 0 : theirs);
 		ored_flow_start(&peer->tx[ORED_GATHER], own);
 		atomic_add(own, &peer->scattering);

@@ -6,6 +6,7 @@
 #define START_PPM	1500000	/* D / Tq after the warm-up */
 #define GAIN_PPM	5000	/* of the exponent, per target's worth of loss */
 #define RISE_PPM	139762	/* ln 1.15: longest step up */
+#define OWED_PPM	(4 * RISE_PPM)	/* what of a rise may be left for the ops after it */
 #define SEARCH_DOWN_PPM	900000	/* steps of a search, while nothing is lost by it */
 #define SEARCH_UP_PPM	1500000	/* and once something was */
 #define SEARCH_MIN_PPM	100	/* of the ceiling */
@@ -110,6 +111,7 @@ static void learn(struct ored_bound *b)
 	b->p95 = percentile(b, 950000);
 	b->factor = clamp_t(u32, START_PPM, b->conf.floor_ppm, b->conf.ceiling_ppm);
 	b->excused = 0;
+	b->owed = 0;
 	b->phase = ORED_BOUND_LEARNT;
 }
 
@@ -247,13 +249,23 @@ static u32 exp_ppm(s32 x)
 	return (u32)((s32)ORED_PPM + x + square / 2 + cube / 6 + fourth / 24);
 }
 
+/*
+ * Where buckets are a few packets long, an op loses nothing or very much. If what
+ * its step is cut by were forgotten, the mean loss would settle far above the
+ * target: at the part of ops that lose something, whatever they lose. So the rest
+ * comes with the next ops, as far as the ceiling lets it.
+ */
 static void steer(struct ored_bound *b, u32 loss_ppm)
 {
-	u64 rise = div_u64((u64)loss_ppm * GAIN_PPM, b->conf.target_ppm);
-	s32 x = (s32)min_t(u64, rise, RISE_PPM + GAIN_PPM) - GAIN_PPM;
+	u64 rise = b->owed + div_u64((u64)loss_ppm * GAIN_PPM, b->conf.target_ppm);
+	u32 step = (u32)min_t(u64, rise, RISE_PPM + GAIN_PPM);
+	s32 x = (s32)step - GAIN_PPM;
 
+	b->owed = (u32)min_t(u64, rise - step, OWED_PPM);
 	b->factor = (u32)clamp_t(u64, scale(b->factor, exp_ppm(x)), b->conf.floor_ppm,
 				 b->conf.ceiling_ppm);
+	if (b->factor == b->conf.ceiling_ppm)
+		b->owed = 0;
 }
 
 /*

@@ -112,6 +112,8 @@ struct ored_line {
  * @quiet: Tq, once learnt
  * @p95: the 95th percentile, once learnt
  * @factor: D / Tq, or D / ceiling in a search; parts per million
+ * @owed: of the exponent of @factor's rise, what didn't fit into one step; parts per
+ *	million
  * @excused: loss that no bound could help, parts per million: the least that
  *	an op of the search has lost
  */
@@ -125,6 +127,7 @@ struct ored_bound {
 	struct ored_line	quiet;
 	struct ored_line	p95;
 	u32			factor;
+	u32			owed;
 	u32			excused;
 };
 

@@ -14,6 +14,7 @@ void ored_rate_init(struct ored_rate *rate, u32 peers)
 	rate->window = clamp_t(u32, ORED_WINDOW_SHARE / max(peers, 1U),
 			       ORED_WINDOW_MIN, 10);
 	rate->threshold = ORED_WINDOW_MAX;
+	rate->slack_us = ORED_PTO_SLACK_US;
 }
 
 /* The shortest round trip is the path without queues; paths change, though. */
@@ -176,7 +177,7 @@ u32 ored_rate_pto(const struct ored_rate *rate)
 
 	if (rate->srtt_us)
 		pto = rate->srtt_us + max(4 * rate->rttvar_us, rate->srtt_us) +
-		      ORED_PTO_SLACK_US;
+		      rate->slack_us;
 	if (rate->backoff < ORED_PTO_PATIENT)
 		pto *= 1 + rate->backoff;
 	else
@@ -192,4 +193,20 @@ void ored_rate_timeout(struct ored_rate *rate)
 {
 	if (rate->backoff < 2 * ORED_PTO_PATIENT)
 		rate->backoff++;
+}
+
+/**
+ * ored_rate_hurry() - an op begins
+ * @rate: of the peer
+ * @bound_ns: its bound D; 0: it has none
+ *
+ * That the last packets of a flow are lost is found out by asking. Where the op
+ * would be over before a busy peer must have answered, asking in vain, which costs
+ * a small packet, is better than not in time.
+ */
+void ored_rate_hurry(struct ored_rate *rate, u64 bound_ns)
+{
+	u64 part = bound_ns ? div_u64(bound_ns, 1000 * ORED_PTO_SLACK_PART) : ORED_PTO_SLACK_US;
+
+	rate->slack_us = clamp_t(u64, part, ORED_PTO_SLACK_LEAST_US, ORED_PTO_SLACK_US);
 }

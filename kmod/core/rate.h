@@ -26,7 +26,9 @@
 #define ORED_PTO_FIRST_US	20000	/* before a round trip has been measured */
 #define ORED_PTO_MAX_US		1000000
 #define ORED_PTO_PATIENT	8	/* questions before the time-out doubles */
-#define ORED_PTO_SLACK_US	4000	/* a peer's processor may be busy */
+#define ORED_PTO_SLACK_US	4000	/* a peer's processor may be busy; but no more */
+#define ORED_PTO_SLACK_PART	16	/* than this part of an op's bound is given to it, */
+#define ORED_PTO_SLACK_LEAST_US	100	/* nor less than this */
 
 /**
  * struct ored_rate - of one peer
@@ -45,6 +47,7 @@
  * @cut: @cut_clock is set
  * @reorder_us: how much later a packet may come than one sent after it
  * @backoff: questions left without an answer
+ * @slack_us: time that a peer's processor is given before it is asked
  */
 struct ored_rate {
 	u32	window;
@@ -62,6 +65,7 @@ struct ored_rate {
 	bool	cut;
 	u32	reorder_us;
 	u8	backoff;
+	u32	slack_us;
 };
 
 void ored_rate_init(struct ored_rate *rate, u32 peers);
@@ -71,6 +75,7 @@ bool ored_rate_lost(struct ored_rate *rate, u32 sent_clock, u32 now_clock);
 void ored_rate_spurious(struct ored_rate *rate);
 u32 ored_rate_pto(const struct ored_rate *rate);
 void ored_rate_timeout(struct ored_rate *rate);
+void ored_rate_hurry(struct ored_rate *rate, u64 bound_ns);
 
 /* How far reordering is forgiven, in microseconds */
 static inline u32 ored_rate_reorder(const struct ored_rate *rate)

@@ -519,6 +519,7 @@ void sim_host_post(struct sim *sim, struct sim_host *h)
 
 		if (r == h->rank)
 			continue;
+		ored_rate_hurry(&h->link[r].rate, slot->reliable ? 0 : slot->limits.bound);
 		if (slot->reliable ? !s->gone : ored_standing_counts(s))
 			slot->need |= bit(r);
 		if (!ored_standing_accepts(s, slot->op, sim->conf.depth) || !s->heard ||

@@ -424,4 +424,39 @@ TEST(bound__one_slow)
 	sim_free(sim);
 }
 
+/*
+ * Ops that lose nothing or a quarter: the mean loss is the target, not the part of
+ * ops that lose. One large loss raises the bound by a few steps, and no more.
+ */
+TEST(bound__rare_large_losses)
+{
+	struct ored_bound_conf conf = ORED_BOUND_DEFAULT;
+	u64 loss = 0, rises = 0;
+	struct ored_bound b;
+	u32 i, before;
+
+	conf.ceiling_ppm = 100000000;
+	ored_bound_init(&b, &conf);
+	for (i = 0; i < conf.warmup; i++)
+		ored_bound_sample(&b, 3000, 10000000);
+	/* A bound of twice Tq is enough for all, any other for one in ten less. */
+	for (i = 0; i < 100000; i++) {
+		bool lost = b.factor < 2000000 && tap_below(10) == 0;
+
+		ored_bound_ended(&b, 3000, 10000000, lost ? 250000 : 0, !lost);
+		loss += lost ? 250000 : 0;
+	}
+	CHECK(loss / i < 3300, "%" PRIu64 " ppm", loss / i);
+	before = b.factor;
+	ored_bound_ended(&b, 3000, 10000000, 1000000, false);
+	for (i = 0; i < 20; i++) {
+		u32 was = b.factor;
+
+		ored_bound_ended(&b, 3000, 10000000, 0, true);
+		rises += b.factor > was;
+	}
+	CHECK(rises >= 3 && rises <= 5, "%" PRIu64, rises);
+	CHECK(b.factor < 2.1 * before, "%u from %u", b.factor, before);
+}
+
 TAP_MAIN

@@ -262,4 +262,32 @@ TEST(hazard__bound_is_kept)
 	sim_free(sim);
 }
 
+/*
+ * Buckets of a packet for each rank, over in a few round trips: what is lost of
+ * them can be asked for and sent again within a bound that is as short.
+ */
+TEST(hazard__small_buckets)
+{
+	struct sim_conf conf = fixed(3);
+	struct watch w = { .from = 200, .only = ~0ULL };
+	struct sim *sim;
+	u64 loss;
+
+	conf.no_learning = false;
+	conf.bytes = 3 * 1000;
+	conf.rate = 100000000;
+	conf.loss = 10000;
+	conf.gap = SIM_MS;
+	sim = sim_new(&conf, done, &w);
+	while (w.ops < (full() ? 60000 : 9000))
+		sim_run(sim, sim_now(sim) + 1000 * SIM_MS);
+	loss = w.loss / w.ops;
+	printf("# Tq %" PRIu64 " ns, loss %" PRIu64 " ppm, longest %" PRIu64 " ns\n",
+	       ored_bound_quiet(sim_bound(sim, 0), conf.bytes), loss, w.longest);
+	/* The target is 3000, as far as four times Tq are time enough for repair. */
+	CHECK(loss < 6500, "%" PRIu64 " ppm", loss);
+	CHECK_EQ(w.longest_over, 0);
+	sim_free(sim);
+}
+
 TAP_MAIN

@@ -247,4 +247,26 @@ TEST(rate_timeout__backs_off_and_comes_back)
 	CHECK(ored_rate_pto(&rate) < 10000);
 }
 
+/* A short op leaves a busy peer less time, a long one or none what it may need. */
+TEST(rate__hurry)
+{
+	struct ored_rate rate;
+	u64 bound;
+
+	ored_rate_init(&rate, 3);
+	ored_rate_rtt(&rate, 800);
+	for (bound = 1; bound < 1ULL << 50; bound *= 2) {
+		ored_rate_hurry(&rate, bound);
+		CHECK(rate.slack_us >= ORED_PTO_SLACK_LEAST_US);
+		CHECK(rate.slack_us <= ORED_PTO_SLACK_US);
+	}
+	/* A question and a repair fit into a bound of a few round trips. */
+	ored_rate_hurry(&rate, 8000000);
+	CHECK_EQ(ored_rate_pto(&rate), 800 + 1600 + 500);
+	ored_rate_hurry(&rate, 1000000000);
+	CHECK_EQ(ored_rate_pto(&rate), 800 + 1600 + ORED_PTO_SLACK_US);
+	ored_rate_hurry(&rate, 0);
+	CHECK_EQ(ored_rate_pto(&rate), 800 + 1600 + ORED_PTO_SLACK_US);
+}
+
 TAP_MAIN
