@@ -396,7 +396,8 @@ static inline u64 ored_link_round_trip_ns(const struct ored_link *l)
 /* The longest until a peer has noticed a loss, asked about it and repaired it */
 static inline u64 ored_link_repair_ns(const struct ored_link *l)
 {
-	return ored_rate_pto(&l->rate) * (u64)NSEC_PER_USEC + 2 * ored_link_round_trip_ns(l);
+	return ored_rate_asks_within(&l->rate) * (u64)NSEC_PER_USEC +
+	       2 * ored_link_round_trip_ns(l);
 }
 
 /* A peer has slots for so many ops from the first on that it hasn't left. */

@@ -77,6 +77,15 @@ u32 ored_rate_pto(const struct ored_rate *rate);
 void ored_rate_timeout(struct ored_rate *rate);
 void ored_rate_hurry(struct ored_rate *rate, u64 bound_ns);
 
+/*
+ * How long it may take until a peer, however busy, has asked about its last packets,
+ * in microseconds
+ */
+static inline u32 ored_rate_asks_within(const struct ored_rate *rate)
+{
+	return ored_rate_pto(rate) + ORED_PTO_SLACK_US - rate->slack_us;
+}
+
 /* How far reordering is forgiven, in microseconds */
 static inline u32 ored_rate_reorder(const struct ored_rate *rate)
 {

@@ -70,7 +70,7 @@ static u64 repair_time(struct sim *sim, struct sim_host *h)
 	for (r = 0; r < sim->conf.nranks; r++)
 		if (r != h->rank && ored_standing_counts(&h->link[r].standing) &&
 		    h->link[r].rate.srtt_us)
-			most = max(most, ored_rate_pto(&h->link[r].rate) +
+			most = max(most, ored_rate_asks_within(&h->link[r].rate) +
 					 2 * h->link[r].rate.srtt_us);
 	return most * 1000ULL;
 }
