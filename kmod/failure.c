@@ -8,7 +8,12 @@
 #include "timer.h"
 #include "tx.h"
 
-/* Tells a peer of the failed ops that it hasn't left. Return: whether any. */
+/*
+ * Tells a peer of the failed ops that it hasn't left. Return: whether any.
+ *
+ * Those that were only passed over here have no reason that could be told: who has
+ * posted them knows by BYE that this rank isn't in them.
+ */
 static bool tell_failure(struct ored_link *l)
 {
 	struct ored_member *m = l->m;
@@ -22,7 +27,7 @@ static bool tell_failure(struct ored_link *l)
 
 		spin_lock_bh(&m->lock);
 		tell = slot->op == op && slot->state == ORED_SLOT_FINISHED &&
-		       slot->error && ored_link_needs(l, op);
+		       slot->failure.field && slot->error && ored_link_needs(l, op);
 		failure = slot->failure;
 		spin_unlock_bh(&m->lock);
 		if (tell)

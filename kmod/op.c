@@ -462,6 +462,9 @@ static bool doomed(struct ored_slot *slot, const struct ored_params *params, u32
 {
 	struct ored_link *left = slot->bounded ? NULL : who_left(slot, slot->op);
 
+	/* Bounded ops don't fail because somebody has left. */
+	if (slot->bounded && slot->failure.field == ORED_FAILURE_LEFT)
+		slot->failure.field = ORED_FIELD_NONE;
 	*failure = slot->failure;
 	if (failure->field)
 		return true;
@@ -606,7 +609,10 @@ int ored_op_post(struct ored_slot *slot, const struct ored_params *params,
 	return err;
 }
 
-/* Of an op that a rank that has left can't serve: nobody here waits for it. */
+/*
+ * Of an op that a rank that has left can't serve: nobody here waits for it, and
+ * nobody is told that it has failed.
+ */
 static void pass_over(struct ored_slot *slot)
 {
 	struct ored_member *m = slot->m;
@@ -681,10 +687,12 @@ void ored_op_fail(struct ored_slot *slot, u64 op, const struct ored_failure *fai
 {
 	struct ored_member *m = slot->m;
 	bool failed = false, gone = failure->field == ORED_FAILURE_GONE;
+	bool left = failure->field == ORED_FAILURE_LEFT;
 
 	spin_lock_bh(&m->lock);
-	/* Who is behind in a bounded op finds out by himself. */
-	if (gone && (slot->state != ORED_SLOT_POSTED || slot->bounded)) {
+	/* Bounded ops end without those who have gone on, or left. */
+	if ((gone && slot->state != ORED_SLOT_POSTED) ||
+	    ((gone || left) && slot->state == ORED_SLOT_POSTED && slot->bounded)) {
 		spin_unlock_bh(&m->lock);
 		return;
 	}
