@@ -285,10 +285,12 @@ static u8 judge(const struct ored_slot *slot, const struct ored_result *result)
 		return ORED_VERDICT_HALT;
 	if (whole(slot))
 		return ORED_VERDICT_OK;
+	/* What a rank lacks that the group has overtaken is no reason to stop. */
+	if (slot->limit == ORED_LIMIT_BEHIND && result->gather.missing)
+		return ORED_VERDICT_SKIP;
 	if (loss > policy->loss_halt || some < (policy->min_ranks ?: n / 2 + 1))
 		return ORED_VERDICT_HALT;
-	if (loss > policy->loss_skip ||
-	    (slot->limit == ORED_LIMIT_BEHIND && result->gather.missing))
+	if (loss > policy->loss_skip)
 		return ORED_VERDICT_SKIP;
 	return loss ? ORED_VERDICT_PARTIAL : ORED_VERDICT_OK;
 }

@@ -2,11 +2,13 @@
 # SPDX-License-Identifier: GPL-2.0
 # vm: virtual-time
 """Bounded ops of ranks in one process: what the kernel itself says of them."""
+import errno
 import socket
+import time
 
 from lib import abi, ledger, tap
 from lib.netns import Network
-from lib.sockets import Ranks
+from lib.sockets import Ranks, refused
 from lib.sums import contribution, difference, expected
 
 DELAY = "delay 100us"
@@ -63,6 +65,54 @@ def test_late():
                 assert result.gather.missing == parts.bytes_of(parts.shard(RANKS - 1))
                 assert result.scatter.missing == parts.bytes_of(parts.shard(rank))
         assert group[0].peers()[RANKS - 1].status == abi.PEER_STALLED
+
+
+def test_overtaken():
+    """Ops that the others have left long ago are to be skipped, even if nothing of
+    them has come: that is no reason to halt."""
+    count, late = 6000, RANKS - 1
+    with Network(RANKS, netem=DELAY, offloads=False) as net, \
+            group_of(net) as group:
+        for op in range(8):
+            for rank in range(late):
+                group[rank].send(contribution(rank, count, op))
+            for rank in range(late):
+                group[rank].take(count * 4)
+        for op in range(7):
+            group[late].send(contribution(late, count, op))
+            assert group[late].take(count * 4)
+            result = group[late].result(op)
+            if op < 2:	# their data were taken in before the post
+                continue
+            assert result.limit == abi.LIMIT_BEHIND and result.behind, (op, result.limit)
+            assert result.gather.received == 0 == result.scatter.received
+            assert result.verdict == abi.VERDICT_SKIP, (op, result.verdict)
+            assert result.flags & abi.RESULT_RESYNC
+
+
+def test_passed_over():
+    """A rank that serves its shard, and still tells of an op that has failed, tells
+    nothing of those that it passes over: there is nothing that it could say."""
+    last = RANKS - 1
+    with Network(RANKS, netem=DELAY, offloads=False) as net, \
+            Ranks(net.hosts, depth=4) as group:
+        group[0].send(contribution(0, 5000))
+        group[last].send(contribution(0, 6000))
+        with refused(errno.EPROTO, group[last]):
+            group[last].recv(24000)
+        group[last].shutdown(socket.SHUT_WR)
+        with refused(errno.EPROTO, group[0]):
+            group[0].recv(24000)
+        # It hears that there are ops, and sees nothing of them.
+        net.hosts[last].drop("input", "udp dport 4741 @th,72,8 & 0xf0 == 0x20")
+        alone = bytes(abi.Op(mode=abi.MODE_BOUNDED, deadline_us=BOUND_US))
+        for _ in range(3):
+            group[0].sendmsg([contribution(0, 5000)], [(abi.SOL_ORED, abi.OP, alone)])
+            group[0].take(20000)
+        tap.wait_for(lambda: group[last].group().posted > 1, 5, "ops to be passed over")
+        time.sleep(2)
+        for sock in group:
+            assert sock.stats()["bad_control"] == 0, "it has told nonsense"
 
 
 def test_early_finisher_serves():

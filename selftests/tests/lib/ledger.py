@@ -181,12 +181,14 @@ class Account:
             if self.truth[chunk] is not None and (
                     self.has_gathered(rank, chunk) or chunk in self.map.shard(rank)):
                 some |= self.counted[rank][chunk]
-        if len(some) < least and result.scatter.received:
+        behind = result.limit == abi.LIMIT_BEHIND and result.gather.missing
+        if len(some) < least and result.scatter.received and not behind:
             return
-        if loss > (policy.get("loss_halt") or 500000) or len(some) < least:
+        if behind:
+            want = abi.VERDICT_SKIP
+        elif loss > (policy.get("loss_halt") or 500000) or len(some) < least:
             want = abi.VERDICT_HALT
-        elif loss > (policy.get("loss_skip") or 100000) or (
-                result.limit == abi.LIMIT_BEHIND and result.gather.missing):
+        elif loss > (policy.get("loss_skip") or 100000):
             want = abi.VERDICT_SKIP
         else:
             want = abi.VERDICT_PARTIAL if loss else abi.VERDICT_OK
