@@ -23,6 +23,18 @@ static u32 incast_of(u32 advert)
 }
 
 /**
+ * ored_early_incast_init() - begins to find out how many peers may send at once
+ * @m: the membership, its policy set; its lock is held, or nobody can reach it yet
+ *
+ * Peers learn it by the next control packet.
+ */
+void ored_early_incast_init(struct ored_member *m)
+{
+	ored_incast_init(&m->incast, m->policy.incast, m->nranks);
+	WRITE_ONCE(m->advert, advert_of(m->advert >> 16, m->incast.own));
+}
+
+/**
  * ored_early_alloc() - prepares what is learnt from all ranks
  * @m: with ranks and policy set; nobody can reach it yet
  *
@@ -31,8 +43,7 @@ static u32 incast_of(u32 advert)
 int ored_early_alloc(struct ored_member *m)
 {
 	ored_early_init(&m->early);
-	ored_incast_init(&m->incast, m->policy.incast, m->nranks);
-	m->advert = advert_of(0, m->incast.own);
+	ored_early_incast_init(m);
 	m->samples = kvcalloc(m->nranks, sizeof(*m->samples), GFP_KERNEL_ACCOUNT);
 	m->takes = kvcalloc(m->nranks, sizeof(*m->takes), GFP_KERNEL_ACCOUNT);
 	return m->samples && m->takes ? 0 : -ENOMEM;

@@ -9,6 +9,7 @@
 
 #include "member.h"
 
+void ored_early_incast_init(struct ored_member *m);
 int ored_early_alloc(struct ored_member *m);
 void ored_early_free(struct ored_member *m);
 void ored_early_end(struct ored_slot *slot, u64 took, u32 loss_ppm);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 
 #include "deadline.h"
+#include "early.h"
 #include "err.h"
 #include "member.h"
 #include "policy.h"
@@ -59,7 +60,7 @@ static int check_bound(const struct ored_policy *policy, char *why)
 				   policy->ceiling_us);
 	if (ored_bound_conf_check(&conf))
 		return ored_refuse(why, EINVAL,
-				   "loss_target %u (1 to 500000 ppm), floor %u (500000 at least), ceiling %u (100000000 at most) or ceiling_us %u (274000000 at most) is out of range",
+				   "loss_target %u (1 to 500000 ppm), floor %u (500000 at least), ceiling %u (100000000 at most) or ceiling_us %u (274877906 at most) is out of range",
 				   policy->loss_target, policy->floor, policy->ceiling,
 				   policy->ceiling_us);
 	return 0;
@@ -115,6 +116,7 @@ int ored_policy_set(struct ored_member *m, const struct ored_policy *policy, cha
 {
 	struct ored_policy whole = *policy, otherwise;
 	struct ored_bound_conf conf;
+	bool reincast;
 	int err;
 
 	mutex_lock(&m->on->lock);
@@ -131,10 +133,11 @@ int ored_policy_set(struct ored_member *m, const struct ored_policy *policy, cha
 	spin_lock_bh(&m->lock);
 	if (relearn(&m->policy, &whole))
 		ored_bound_init(&m->bound, &conf);
-	if (m->policy.incast != whole.incast)
-		ored_incast_init(&m->incast, whole.incast, m->nranks);
+	reincast = m->policy.incast != whole.incast;
 	m->bound.conf = conf;
 	m->policy = whole;
+	if (reincast)
+		ored_early_incast_init(m);
 	spin_unlock_bh(&m->lock);
 	return 0;
 }

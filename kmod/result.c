@@ -356,7 +356,8 @@ void ored_op_report(const struct ored_slot *slot)
 	static const char * const limits[] = { "failed", "complete", "early", "hard", "behind" };
 	DECLARE_BITMAP(missing, ORED_MAX_RANKS) = {};
 	struct ored_member *m = slot->m;
-	u32 loss, r;
+	struct ored_result result = {};
+	u32 r;
 
 	lockdep_assert_held(&m->lock);
 	for (r = 0; r < m->nranks; r++) {
@@ -365,11 +366,11 @@ void ored_op_report(const struct ored_slot *slot)
 	}
 	if (bitmap_empty(missing, m->nranks) || !__ratelimit(&m->report))
 		return;
-	loss = ored_op_loss(slot, &r);
+	stages(slot, &result);
 	pr_info("ored: group %u rank %u op %llu: partial, %s after %llu of %llu us, %u ppm missing; ranks present: %*pbl, missing: %*pbl\n",
 		m->conf.group, m->rank, slot->op, limits[slot->limit],
 		div_u64(slot->elapsed_ns, NSEC_PER_USEC),
-		div_u64(slot->published_ns, NSEC_PER_USEC), loss,
+		div_u64(slot->published_ns, NSEC_PER_USEC), loss_of(&result),
 		m->nranks, slot->some, m->nranks, missing);
 }
 

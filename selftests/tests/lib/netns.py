@@ -99,6 +99,10 @@ class Namespace:
         with self, open("/proc/sys/" + name.replace(".", "/"), "w") as file:
             file.write(str(value))
 
+    def inode(self):
+        """By which tracepoints name it."""
+        return os.fstat(self.fd).st_ino
+
     def close(self):
         if self.fd >= 0:
             os.close(self.fd)
