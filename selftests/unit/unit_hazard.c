@@ -290,4 +290,31 @@ TEST(hazard__small_buckets)
 	sim_free(sim);
 }
 
+/*
+ * Ranks that post apart by more than an op takes, as on a shared processor: the
+ * default policy finds a bound that loses what it aims at, and few whole ops.
+ */
+TEST(hazard__shared_processor)
+{
+	struct sim_conf conf = fixed(4);
+	struct watch w = { .from = 100, .only = ~0ULL };
+	struct sim *sim;
+	u64 loss;
+
+	conf.no_learning = false;
+	conf.bytes = 60000;
+	conf.rate = 100000000;
+	conf.gap = 10 * SIM_MS;
+	conf.gap_jitter = 10 * SIM_MS;
+	sim = sim_new(&conf, done, &w);
+	while (w.ops < (full() ? 40000 : 8000))
+		sim_run(sim, sim_now(sim) + 1000 * SIM_MS);
+	loss = w.loss / w.ops;
+	printf("# Tq %" PRIu64 " ns, loss %" PRIu64 " ppm, longest %" PRIu64 " ns\n",
+	       ored_bound_quiet(sim_bound(sim, 0), conf.bytes), loss, w.longest);
+	CHECK(loss < 4000, "%" PRIu64 " ppm", loss);
+	CHECK_EQ(w.longest_over, 0);
+	sim_free(sim);
+}
+
 TAP_MAIN
