@@ -15,6 +15,7 @@
  *   --count N               floats
  *   --deadline US           of each op; 0: as by policy
  *   --no-wait               for late posters
+ *   --fifo                  runs at real-time priority while it reduces
  *
  * Prints "ready" when it has joined, "done" after the last op, and then for each op
  * what it took and the bound in microseconds (0: none), its limit, verdict and loss
@@ -24,6 +25,7 @@
 #include <arpa/inet.h>
 #include <errno.h>
 #include <getopt.h>
+#include <sched.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -37,7 +39,7 @@
 struct plan {
 	uint32_t rank, nranks, count, deadline;
 	uint64_t epoch, ops, gap;
-	bool spin, no_wait;
+	bool spin, no_wait, fifo;
 	struct ored_peer peers[RANKS];
 };
 
@@ -60,6 +62,14 @@ static void sleep_until(uint64_t at)
 
 	while (clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &ts, NULL) == EINTR)
 		;
+}
+
+static void set_scheduler(int policy, int priority)
+{
+	struct sched_param param = { .sched_priority = priority };
+
+	if (sched_setscheduler(0, policy, &param))
+		die("sched_setscheduler");
 }
 
 static void compute(const struct plan *plan)
@@ -88,7 +98,8 @@ static int join(const struct plan *plan)
 	struct ored_op op = {
 		.reduction = ORED_MEAN, .mode = ORED_MODE_BOUNDED,
 		.deadline_us = plan->deadline,
-		.flags = plan->no_wait ? ORED_OP_NO_WAIT : 0,
+		/* Its time is the caller's, and no part of the bound. */
+		.flags = ORED_OP_HADAMARD_OFF | (plan->no_wait ? ORED_OP_NO_WAIT : 0),
 	};
 	int fd = ored_socket();
 
@@ -141,7 +152,11 @@ static void train(int fd, const struct plan *plan, struct step *steps)
 	for (i = 0; i < plan->ops; i++) {
 		compute(plan);
 		steps[i].result.op = i;
+		if (plan->fifo)
+			set_scheduler(SCHED_FIFO, 1);
 		one_op(fd, plan, bucket, &steps[i]);
+		if (plan->fifo)
+			set_scheduler(SCHED_OTHER, 0);
 	}
 	free(bucket);
 }
@@ -185,6 +200,7 @@ static void parse(int argc, char **argv, struct plan *plan)
 		{ "count", required_argument, NULL, 'c' },
 		{ "deadline", required_argument, NULL, 'd' },
 		{ "no-wait", no_argument, NULL, 'w' },
+		{ "fifo", no_argument, NULL, 'f' },
 		{}
 	};
 	int which, index;
@@ -220,6 +236,9 @@ static void parse(int argc, char **argv, struct plan *plan)
 			break;
 		case 'w':
 			plan->no_wait = true;
+			break;
+		case 'f':
+			plan->fifo = true;
 			break;
 		default:
 			exit(2);

@@ -21,7 +21,7 @@ def group_of(net):
     group = Ranks(net.hosts, mode=abi.MODE_BOUNDED)
     for sock in group:
         sock.set(abi.OP, abi.Op(reduction=abi.MEAN, deadline_us=BOUND_US,
-                                flags=abi.OP_NO_WAIT))
+                                flags=abi.OP_NO_WAIT | abi.OP_HADAMARD_OFF))
     return group
 
 

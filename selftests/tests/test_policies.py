@@ -18,7 +18,7 @@ def group_of(net, deadline_us=BOUND_US, **fields):
     group = Ranks(net.hosts, mode=abi.MODE_BOUNDED, **fields)
     for sock in group:
         sock.set(abi.OP, abi.Op(reduction=abi.MEAN, deadline_us=deadline_us,
-                                flags=abi.OP_NO_WAIT))
+                                flags=abi.OP_NO_WAIT | abi.OP_HADAMARD_OFF))
     return group
 
 

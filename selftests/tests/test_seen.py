@@ -25,7 +25,7 @@ def group_of(net, **fields):
     group = Ranks(net.hosts, mode=abi.MODE_BOUNDED, **fields)
     for sock in group:
         sock.set(abi.OP, abi.Op(reduction=abi.MEAN, deadline_us=BOUND_US,
-                                flags=abi.OP_NO_WAIT))
+                                flags=abi.OP_NO_WAIT | abi.OP_HADAMARD_OFF))
     return group
 
 
@@ -153,7 +153,8 @@ def test_peers():
                 run(group, op, (0, 2, 3))
             # Who is cut off is asked for as long as there is an op.
             group[0].sendmsg([contribution(0, COUNT)], [(abi.SOL_ORED, abi.OP, bytes(abi.Op(
-                reduction=abi.MEAN, mode=abi.MODE_BOUNDED, deadline_us=3000000)))])
+                reduction=abi.MEAN, mode=abi.MODE_BOUNDED, deadline_us=3000000,
+                flags=abi.OP_HADAMARD_OFF)))])
             time.sleep(1.5)
             for rank in (2, 3):
                 group[rank].send(contribution(rank, COUNT))

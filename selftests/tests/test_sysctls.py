@@ -23,6 +23,7 @@ RANGES = {
     "mode": ((1, 2), (0, 3, 256)),
     "deadline": ((0, 1), (2, 256)),
     "incast": ((0, 1), (2, 256)),
+    "hadamard": ((1, 2, 3), (0, 4, 256)),
     "loss_target": ((1, 500000), (0, 500001)),
     "floor": ((500000, 4000000), (499999, 4000001)),
     "ceiling": ((1050000, 100000000), (1049999, 100000001)),
@@ -112,7 +113,8 @@ def test_new_groups():
     """Groups have what was set when they were joined, and ORED_POLICY's zeros mean
     what is set now."""
     values = {"loss_skip": 7, "loss_halt": 8, "min_ranks": 1, "mode": abi.MODE_RELIABLE,
-              "deadline": abi.DEADLINE_P95, "incast": abi.INCAST_ADAPT, "loss_target": 9,
+              "deadline": abi.DEADLINE_P95, "incast": abi.INCAST_ADAPT,
+              "hadamard": abi.HADAMARD_OFF, "loss_target": 9,
               "floor": 1100000, "ceiling": 1200000, "warmup": 6, "bound_us": 30000,
               "wait_ppm": 10000, "floor_us": 11, "ceiling_us": 1200000}
     assert set(values) == set(RANGES)
