@@ -226,14 +226,15 @@ void ored_rotate_ended(struct ored_member *m, u32 loss_ppm)
  * ored_rotate_heard() - a control packet says what its sender knows
  * @l: the sender; its membership's lock is held
  * @word: from the packet
+ * @posted: ops that its sender had posted then; it may come late
  */
-void ored_rotate_heard(struct ored_link *l, u16 word)
+void ored_rotate_heard(struct ored_link *l, u16 word, u64 posted)
 {
 	struct ored_member *m = l->m;
 
 	lockdep_assert_held(&m->lock);
 	WRITE_ONCE(l->rotation_word, word);
-	if (ored_rotation_heard(&m->rotation, word, READ_ONCE(l->standing.posted)))
+	if (ored_rotation_heard(&m->rotation, word, posted))
 		ored_rotate_advertise(m);
 }
 

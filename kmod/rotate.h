@@ -35,7 +35,7 @@ void ored_rotate_in(struct ored_slot *slot, struct ored_params *params);
 const u8 *ored_rotate_out(struct ored_slot *slot);
 
 void ored_rotate_ended(struct ored_member *m, u32 loss_ppm);
-void ored_rotate_heard(struct ored_link *l, u16 word);
+void ored_rotate_heard(struct ored_link *l, u16 word, u64 posted);
 void ored_rotate_advertise(struct ored_member *m);
 
 #endif /* ORED_ROTATE_H */

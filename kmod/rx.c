@@ -170,7 +170,8 @@ static void heard_news(struct ored_rx *rx, u64 now)
 		write_off(l, from);
 	spin_unlock(&l->lock);
 	if (is_control(rx))
-		ored_rotate_heard(l, rx->pkt.params.word);
+		ored_rotate_heard(l, rx->pkt.params.word,
+				  ored_extend16(READ_ONCE(l->standing.posted), rx->pkt.posted));
 	if (news & ORED_NEWS_LEFT) {
 		ored_slot_release_past(m);
 		rx->pump = true;

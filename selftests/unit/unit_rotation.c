@@ -249,6 +249,24 @@ TEST(rotation__cut_off)
 		CHECK_EQ(g.r[rank].switches, g.r[0].switches);
 }
 
+/* A packet that comes late says what was true, not what is to come. */
+TEST(rotation__late_packets)
+{
+	struct ored_rotation a = fresh(), b = fresh();
+	u64 at = 10 * WINDOW, op;
+	u16 late;
+
+	while (!a.switches)
+		ored_rotation_ended(&a, at, 100000, false);
+	late = ored_rotation_pack(&a, at);
+	CHECK(ored_rotation_heard(&b, late, at));
+	for (op = at; op < at + 10 * WINDOW; op++) {
+		CHECK(!ored_rotation_heard(&b, late, at));
+		ored_rotation_heard(&b, ored_rotation_pack(&a, op), op);
+		CHECK_EQ(ored_rotation_on(&b, op), ored_rotation_on(&a, op));
+	}
+}
+
 /* Two ask in different windows: the later one is what all go by. */
 TEST(rotation__two_ask)
 {
