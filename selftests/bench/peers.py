@@ -18,7 +18,8 @@ Runs in a guest. JSON is an object: hosts, rate (Mbit/s), delay (us), queue
   timeout  seconds of the guest's time
 
 Each step's result is a line of JSON: name, what each op took (us, at the slowest
-rank), and ored-perf's row for ORED.
+rank), busy, the share of time in which the processor worked, from the ranks'
+start to their end, and ored-perf's row for ORED.
 """
 import glob
 import json
@@ -128,6 +129,12 @@ def run(step, setting, folder):
     return result
 
 
+def idle():
+    """Seconds in which this guest's one processor had nothing to do, since its start"""
+    with open("/proc/uptime", encoding="ascii") as file:
+        return float(file.read().split()[1])
+
+
 def main():
     setting = json.loads(sys.argv[1])
     subprocess.run(["modprobe", "ored"], check=True)
@@ -136,8 +143,10 @@ def main():
                 "--delay", setting["delay"], "--queue", setting["queue"],
                 "--offloads", "off", "--seed", step.get("seed", 1))
         folder = tempfile.mkdtemp()
+        begun, idled = time.monotonic(), idle()
         try:
             result = run(step, setting, folder)
+            result["busy"] = 1 - (idle() - idled) / (time.monotonic() - begun)
         finally:
             cluster("down")
         shutil.rmtree(folder)
