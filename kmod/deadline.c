@@ -122,6 +122,7 @@ void ored_deadline_choose(struct ored_slot *slot, const struct ored_op *op)
  * Its term begins when the ops before it have ended: their terms come first.
  */
 void ored_deadline_promise(struct ored_slot *slot)
+	__must_hold(&slot->m->lock)
 {
 	struct ored_member *m = slot->m;
 
@@ -179,6 +180,7 @@ static void look_around(struct ored_slot *slot, u64 now)
 }
 
 static void arm(struct ored_member *m, u64 at)
+	__must_hold(&m->lock)
 {
 	lockdep_assert_held(&m->lock);
 	if (m->due_at == at || m->due_dead)
@@ -227,6 +229,7 @@ static u64 seal(struct ored_slot *slot, u64 end, u64 now)
  * ended, a peer has posted or left one, or time has passed.
  */
 void ored_deadline_update(struct ored_member *m)
+	__must_hold(&m->lock)
 {
 	u64 now = ktime_get_ns(), end = ORED_NEVER;
 	struct ored_slot *slot;

@@ -61,6 +61,7 @@ void ored_early_free(struct ored_member *m)
  * @advert: from the packet
  */
 void ored_early_heard(struct ored_link *l, u32 advert)
+	__must_hold(&l->lock)
 {
 	lockdep_assert_held(&l->lock);
 	WRITE_ONCE(l->advert, advert);
@@ -73,6 +74,7 @@ void ored_early_heard(struct ored_link *l, u32 advert)
  * @loss_ppm: what it has lost of what peers that count should have given
  */
 void ored_early_end(struct ored_slot *slot, u64 took, u32 loss_ppm)
+	__must_hold(&slot->m->lock)
 {
 	struct ored_member *m = slot->m;
 	u64 quiet = ored_bound_quiet(&m->bound, slot->mine.bytes);
@@ -144,6 +146,7 @@ static bool tails_seen(const struct ored_slot *slot, u32 stage, u64 now, u64 *ro
  * Return: the time, as far as is known now; ORED_NEVER: it isn't
  */
 u64 ored_early_stage_at(const struct ored_slot *slot, u32 stage, u64 now)
+	__must_hold(&slot->m->lock)
 {
 	const struct ored_member *m = slot->m;
 	u64 round_trip;
@@ -163,6 +166,7 @@ u64 ored_early_stage_at(const struct ored_slot *slot, u32 stage, u64 now)
  * @m: the membership; its lock is held
  */
 u32 ored_early_incast(struct ored_member *m)
+	__must_hold(&m->lock)
 {
 	struct ored_link *l;
 	u32 n = 0;

@@ -106,6 +106,7 @@ void ored_inject_corrupt(struct sk_buff *skb)
 }
 
 static void arm(struct ored_held *queue, u64 at)
+	__must_hold(&queue->list.lock)
 {
 	lockdep_assert_held(&queue->list.lock);
 	if (at >= queue->at)

@@ -72,6 +72,7 @@ static void greet_all(struct ored_member *m, u8 flags)
 }
 
 static void fail(struct ored_member *m, int err)
+	__must_hold(&m->lock)
 {
 	struct sock *sk;
 
@@ -91,6 +92,7 @@ static void fail(struct ored_member *m, int err)
 
 /* Do all agree? Then ops can run. Under the membership's lock. */
 static void try_finish(struct ored_member *m)
+	__must_hold(&m->lock)
 {
 	struct ored_link *l;
 	u16 payload;

@@ -111,6 +111,7 @@ void ored_leave_ask(struct ored_link *l)
 }
 
 static bool drained(struct ored_member *m)
+	__must_hold(&m->lock)
 {
 	struct ored_link *l;
 

@@ -330,6 +330,7 @@ static void account(struct ored_slot *slot)
  * The caller sees to the next op's term: ored_deadline_update().
  */
 void ored_op_end_locked(struct ored_slot *slot, int error, u8 limit)
+	__must_hold(&slot->m->lock)
 {
 	struct ored_member *m = slot->m;
 	u64 op;
@@ -391,6 +392,7 @@ static bool owes(struct ored_slot *slot, struct ored_link *l)
  * gives nothing more of those before it either.
  */
 static struct ored_link *who_left(struct ored_slot *slot, u64 op)
+	__must_hold(&slot->m->lock)
 {
 	struct ored_link *l;
 
@@ -418,6 +420,7 @@ static int failure_error(const struct ored_failure *failure)
 
 /* Fails a posted op, unless it has ended. */
 static void fail(struct ored_slot *slot, const struct ored_failure *failure)
+	__must_hold(&slot->m->lock)
 {
 	struct ored_member *m = slot->m;
 
@@ -486,6 +489,7 @@ static bool counts(const struct ored_slot *slot, const struct ored_link *l)
 }
 
 static void set_need(struct ored_slot *slot)
+	__must_hold(&slot->m->lock)
 {
 	struct ored_link *l;
 
@@ -716,6 +720,7 @@ void ored_op_fail(struct ored_slot *slot, u64 op, const struct ored_failure *fai
  * Reliable ops that it owes something fail; bounded ones don't wait for it.
  */
 void ored_op_peer_left(struct ored_member *m, struct ored_link *l)
+	__must_hold(&m->lock)
 {
 	struct ored_failure failure = { .field = ORED_FAILURE_LEFT, .rank = { l->rank } };
 	u64 op;

@@ -352,6 +352,7 @@ void ored_op_result(struct ored_slot *slot, struct ored_result *result)
  * A few in a few seconds for each membership: a bad network fills no disk.
  */
 void ored_op_report(const struct ored_slot *slot)
+	__must_hold(&slot->m->lock)
 {
 	static const char * const limits[] = { "failed", "complete", "early", "hard", "behind" };
 	DECLARE_BITMAP(missing, ORED_MAX_RANKS) = {};

@@ -103,6 +103,7 @@ static void source(const struct sk_buff *skb, u16 family, struct ored_addr *from
 
 /* A peer has left ops: nothing of them is in flight to it any more. */
 static void write_off(struct ored_link *l, u64 from)
+	__must_hold(&l->m->lock) __must_hold(&l->lock)
 {
 	struct ored_member *m = l->m;
 	u64 op;
@@ -126,6 +127,7 @@ static bool is_control(const struct ored_rx *rx)
 
 /* Takes in how far a peer is; under its lock. Return: ORED_NEWS_* */
 static u32 stands(struct ored_rx *rx, u64 now)
+	__must_hold(&rx->l->lock)
 {
 	struct ored_link *l = rx->l;
 	u64 posted = ored_extend16(l->standing.posted, rx->pkt.posted);
@@ -458,6 +460,7 @@ static void rx_data(struct ored_rx *rx, u32 stage)
 
 /* What an ACK means for the window; under the link's lock. */
 static void adjust(struct ored_link *l, const struct ored_news *news, bool limited, bool oldest)
+	__must_hold(&l->lock)
 {
 	u64 now = ktime_get_ns();
 
@@ -480,6 +483,7 @@ static void adjust(struct ored_link *l, const struct ored_news *news, bool limit
 
 /* What an ACK tells of the link, and the link of this peer's path */
 static void pace(struct ored_rx *rx, u32 packets, u32 sample_us)
+	__must_hold(&rx->l->lock)
 {
 	struct ored_member *m = rx->m;
 	u64 now = ktime_get_ns();

@@ -60,6 +60,7 @@ static void forget(struct ored_slot *slot)
 
 /* Makes an empty, closed slot ready for the op that uses it next. */
 static void reset(struct ored_slot *slot, u64 op)
+	__must_hold(&slot->m->lock)
 {
 	struct ored_member *m = slot->m;
 	u32 r;
@@ -91,6 +92,7 @@ static void reset(struct ored_slot *slot, u64 op)
 }
 
 static void reset_if_empty(struct ored_slot *slot)
+	__must_hold(&slot->m->lock)
 {
 	struct ored_member *m = slot->m;
 	u64 op = m->retained;
@@ -156,6 +158,7 @@ void ored_slot_leave(struct ored_slot *slot)
  * What is in flight to it isn't any more.
  */
 void ored_slot_stop_flows(struct ored_slot *slot, struct ored_link *l)
+	__must_hold(&l->lock)
 {
 	u32 stage;
 
@@ -216,6 +219,7 @@ static bool may_be_asked(const struct ored_slot *slot)
  * is wanted for another. The slots suffice for the next send() all the same.
  */
 void ored_slot_try_release(struct ored_slot *slot)
+	__must_hold(&slot->m->lock)
 {
 	struct ored_member *m = slot->m;
 	struct ored_link *l;
@@ -240,6 +244,7 @@ void ored_slot_try_release(struct ored_slot *slot)
  * @m: the membership; its lock is held
  */
 void ored_slot_release_past(struct ored_member *m)
+	__must_hold(&m->lock)
 {
 	u64 op;
 
