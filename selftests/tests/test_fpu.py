@@ -1,0 +1,79 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: GPL-2.0
+# vm: kernels=debug-smp cpus=2
+"""The vector unit under a kernel that checks the FPU's rules, and what takes its
+place where it can't be used: the same bits, whichever it is and whenever it changes.
+"""
+import contextlib
+import threading
+import time
+
+from lib import abi, module, tap
+from lib.log import Log
+from lib.sockets import Ranks
+
+PARAMETER = "/sys/module/ored/parameters/inject_no_fpu"
+CHANGES = 50
+COUNT = 20000
+
+
+def use_fpu(use):
+    with open(PARAMETER, "w") as file:
+        file.write("N" if use else "Y")
+
+
+@contextlib.contextmanager
+def restored():
+    try:
+        yield
+    finally:
+        use_fpu(True)
+
+
+def test_there_is_a_unit():
+    """Else the other cases would say nothing."""
+    tap.check_module_unloads()
+    with Log() as log:
+        module.load()
+        told = [line for line in log.lines() if line.startswith("ored: reduces by")]
+    tap.note(told[-1])
+    assert "integers" not in told[-1], told
+
+
+@tap.cases("unit", "none")
+def test_one_of_them(which):
+    with restored(), Ranks([None] * 3, depth=2, bucket_max=COUNT * 4) as group:
+        use_fpu(which == "unit")
+        for count in (1, 7, COUNT):
+            group.allreduce(count)
+        for sock in group:
+            sock.set(abi.OP, abi.Op(reduction=abi.MEAN, mode=abi.MODE_RELIABLE))
+        group.allreduce(COUNT, mean=True)
+
+
+def test_both_in_turns():
+    """It comes and goes in the midst of ops."""
+    ended, changes = threading.Event(), 0
+
+    def change():
+        nonlocal changes
+        while not ended.is_set():
+            use_fpu(changes % 2)
+            changes += 1
+            time.sleep(0.001)
+
+    with restored(), Ranks([None] * 3, depth=2, bucket_max=COUNT * 4) as group:
+        thread = threading.Thread(target=change)
+        thread.start()
+        try:
+            ops = 0
+            while ops < 10 or changes < CHANGES:
+                group.allreduce(COUNT)
+                ops += 1
+        finally:
+            ended.set()
+            thread.join()
+    tap.note(f"{ops} ops, {changes} changes")
+
+
+tap.main(globals())
