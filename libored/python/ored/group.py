@@ -37,7 +37,7 @@ class Group:
     port: UDP port of all peers that name none; 0: 4741.
     bucket_max: largest bucket in bytes, up to 1 GiB; larger arrays are cut
         into several ops. Rounded up to a multiple of 8. The kernel allocates
-        about 3 * bucket_max * (depth + 1).
+        about 3 * bucket_max * (2 * depth + 1).
     depth: ops in flight, 1 to 16.
     timeout: seconds to wait for all peers to join.
 
