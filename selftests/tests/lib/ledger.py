@@ -191,7 +191,7 @@ class Account:
         elif loss > (policy.get("loss_skip") or 100000):
             want = abi.VERDICT_SKIP
         else:
-            want = abi.VERDICT_PARTIAL if loss else abi.VERDICT_OK
+            want = abi.VERDICT_PARTIAL if loss or any(result.missing) else abi.VERDICT_OK
         assert result.verdict == want, (
             f"{self.where(rank)}: verdict {result.verdict}, not {want} ({loss} ppm, "
             f"contributors {some})")
