@@ -117,7 +117,7 @@ static int make_room(struct ored_sock *osk)
 }
 
 static int start_join(struct ored_sock *osk, const struct ored_join *conf,
-		      const struct ored_peer *peers)
+		      const struct ored_peer *peers, const struct ored_policy *policy)
 {
 	struct sock *sk = &osk->sk;
 	struct ored_member *m;
@@ -130,8 +130,8 @@ static int start_join(struct ored_sock *osk, const struct ored_join *conf,
 	why = kmalloc(ORED_ERROR_MAX, GFP_KERNEL);
 	if (!why)
 		return ored_sock_refuse(osk, ENOMEM, "out of memory");
-	m = ored_member_new(ored_net(sock_net(sk)), conf, peers, READ_ONCE(sk->sk_bound_dev_if),
-			    why);
+	m = ored_member_new(ored_net(sock_net(sk)), conf, peers, policy,
+			    READ_ONCE(sk->sk_bound_dev_if), why);
 	if (IS_ERR(m))
 		err = PTR_ERR(m);
 	else
@@ -210,18 +210,19 @@ static int wait_join(struct ored_sock *osk, struct ored_member *m)
  * @sock: the socket
  * @conf: checked
  * @peers: one for each rank
+ * @policy: that the group was set up with, or NULL
  *
  * Return: 0 or negative errno, with a sentence
  */
 int ored_sock_join(struct socket *sock, const struct ored_join *conf,
-		   const struct ored_peer *peers)
+		   const struct ored_peer *peers, const struct ored_policy *policy)
 {
 	struct ored_sock *osk = ored_sk(sock->sk);
 	struct ored_member *m;
 	int err;
 
 	mutex_lock(&osk->conf_mutex);
-	err = start_join(osk, conf, peers);
+	err = start_join(osk, conf, peers, policy);
 	m = rcu_dereference_protected(osk->m, lockdep_is_held(&osk->conf_mutex));
 	if (!err && sock->file && sock->file->f_flags & O_NONBLOCK &&
 	    READ_ONCE(m->state) == ORED_STATE_JOINING)
@@ -241,6 +242,7 @@ static int ored_bind(struct socket *sock, struct sockaddr *uaddr, int len)
 {
 	struct sockaddr_ored *addr = (struct sockaddr_ored *)uaddr;
 	struct ored_sock *osk = ored_sk(sock->sk);
+	struct ored_policy policy;
 	struct ored_peer *peers;
 	struct ored_join conf;
 	char why[ORED_ERROR_MAX];
@@ -254,12 +256,13 @@ static int ored_bind(struct socket *sock, struct sockaddr *uaddr, int len)
 					addr->sored_family, ored_family);
 	if (addr->sored_flags || addr->sored_reserved)
 		return ored_sock_refuse(osk, EINVAL, "sored_flags and sored_reserved must be zero");
-	err = ored_setup_find(ored_net(sock_net(sock->sk)), addr, &conf, &peers, why);
+	err = ored_setup_find(ored_net(sock_net(sock->sk)), addr, &conf, &peers, &policy,
+			      why);
 	if (err)
 		return ored_sock_say(osk, err, why);
 	conf.rank = addr->sored_rank;
 	if (conf.rank < conf.nranks)
-		err = ored_sock_join(sock, &conf, peers);
+		err = ored_sock_join(sock, &conf, peers, &policy);
 	else
 		err = ored_sock_refuse(osk, EINVAL, "rank %u is not below %u, the size of the group",
 				       conf.rank, conf.nranks);

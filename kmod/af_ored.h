@@ -54,7 +54,7 @@ void ored_af_exit(void);
 struct ored_member *ored_sock_joined(struct ored_sock *osk);
 void ored_sock_explain(struct ored_sock *osk, struct ored_member *m);
 int ored_sock_join(struct socket *sock, const struct ored_join *conf,
-		   const struct ored_peer *peers);
+		   const struct ored_peer *peers, const struct ored_policy *policy);
 
 /* af_ored.c: sentences; all return -@err */
 int __printf(3, 4) ored_sock_refuse(struct ored_sock *osk, int err, const char *fmt, ...);

@@ -68,6 +68,17 @@ void ored_early_heard(struct ored_link *l, u32 advert)
 }
 
 /**
+ * ored_early_takes() - how many peers a peer lets send to it at once
+ * @l: the peer
+ *
+ * Return: as last heard; 0: not yet
+ */
+u32 ored_early_takes(const struct ored_link *l)
+{
+	return incast_of(READ_ONCE(l->advert));
+}
+
+/**
  * ored_early_end() - learns from an op that has ended
  * @slot: the op's; the membership's lock is held
  * @took: from the beginning of its term to its end, ns

@@ -16,6 +16,7 @@ void ored_early_end(struct ored_slot *slot, u64 took, u32 loss_ppm);
 void ored_early_heard(struct ored_link *l, u32 advert);
 u64 ored_early_stage_at(const struct ored_slot *slot, u32 stage, u64 now);
 bool ored_early_mark(struct ored_slot *slot, u32 stage, u32 rank);
+u32 ored_early_takes(const struct ored_link *l);
 u32 ored_early_incast(struct ored_member *m);
 bool ored_early_serves(const struct ored_slot *slot, u32 stage, u32 rank);
 

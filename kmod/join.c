@@ -10,6 +10,7 @@
 #include <net/sock.h>
 
 #include "err.h"
+#include "event.h"
 #include "join.h"
 #include "leave.h"
 #include "timer.h"
@@ -110,6 +111,7 @@ static void try_finish(struct ored_member *m)
 	ored_pace_init(&m->pace, m->payload + ored_overhead(m) + ORED_LINK_HEADER);
 	/* Whoever sees the state sees the payload. */
 	smp_store_release(&m->state, ORED_STATE_JOINED);
+	ored_event_rank(m, ORED_CMD_RANK_JOINED_NTF);
 	ored_member_wake(m, EPOLLOUT | EPOLLWRNORM);
 }
 

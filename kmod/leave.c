@@ -12,10 +12,10 @@
  * have passed, the last BYE says that nothing is served any more.
  */
 
+#include "event.h"
 #include "leave.h"
 #include "op.h"
 #include "timer.h"
-#include "trace.h"
 #include "tx.h"
 
 #define ORED_LINGER_NS	(5ULL * NSEC_PER_SEC)
@@ -51,6 +51,7 @@ void ored_leave(struct ored_member *m)
 		WRITE_ONCE(m->serves, rcu_access_pointer(m->sk));
 		if (rcu_access_pointer(m->sk))
 			m->deadline = U64_MAX;
+		ored_event_rank(m, ORED_CMD_RANK_LEFT_NTF);
 	}
 	spin_unlock_bh(&m->lock);
 	if (!was_in)
@@ -180,7 +181,7 @@ void ored_leave_heard(struct ored_link *l, const struct ored_packet *pkt)
 	if (l->status != ORED_PEER_LEFT || at < l->left_at)
 		WRITE_ONCE(l->left_at, at);
 	if (l->status != ORED_PEER_LEFT)
-		trace_ored_peer(l, ORED_PEER_LEFT);
+		ored_event_peer(l, ORED_PEER_LEFT);
 	WRITE_ONCE(l->serves, pkt->flags & ORED_F_SERVES && !(pkt->flags & ORED_F_FINAL));
 	WRITE_ONCE(l->status, ORED_PEER_LEFT);
 	if (pkt->flags & ORED_F_FINAL) {

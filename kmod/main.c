@@ -9,6 +9,7 @@
 #include "compute.h"
 #include "core/wire.h"
 #include "net.h"
+#include "netlink.h"
 #include "selftest/selftest.h"
 
 static int family = ORED_FAMILY_DEFAULT;
@@ -59,12 +60,17 @@ static int __init ored_init(void)
 	err = ored_net_init();
 	if (err)
 		goto err_net;
+	err = ored_netlink_init();
+	if (err)
+		goto err_netlink;
 	err = ored_af_init(family);
 	if (err)
 		goto err_af;
 	return 0;
 
 err_af:
+	ored_netlink_exit();
+err_netlink:
 	ored_net_exit();
 err_net:
 	destroy_workqueue(ored_wq);
@@ -74,6 +80,7 @@ err_net:
 static void __exit ored_exit(void)
 {
 	ored_af_exit();
+	ored_netlink_exit();
 	ored_net_exit();
 	/* Closed sockets are freed by RCU, by code of ours. */
 	rcu_barrier();

@@ -157,6 +157,8 @@ static int links_init(struct ored_member *m, const struct ored_peer *peers, char
 		l->ask_at = U64_MAX;
 		ored_rate_init(&l->rate, m->nranks - 1);
 		ored_standing_init(&l->standing, ktime_get_ns());
+		/* That it has come is told by rank-joined. */
+		l->told = ORED_PEER_LIVE;
 		err = check_peer(m, r, &peers[r], why);
 		if (!err)
 			err = dst_cache_init(&l->dst, GFP_KERNEL_ACCOUNT);
@@ -258,13 +260,15 @@ static int fill(struct ored_member *m, const struct ored_peer *peers, char *why)
  * @on: namespace
  * @conf: checked; port and timeout are set
  * @peers: one for each rank, unchecked
+ * @policy: zeros stand for the namespace's; NULL: all do
  * @ifindex: interface to use, or 0
  * @why: receives a sentence if it is refused
  *
  * Return: it, to be given to ored_member_start(), or an ERR_PTR()
  */
 struct ored_member *ored_member_new(struct ored_net *on, const struct ored_join *conf,
-				    const struct ored_peer *peers, int ifindex, char *why)
+				    const struct ored_peer *peers,
+				    const struct ored_policy *policy, int ifindex, char *why)
 {
 	struct ored_member *m;
 	int err;
@@ -300,7 +304,9 @@ struct ored_member *ored_member_new(struct ored_net *on, const struct ored_join 
 	INIT_WORK(&m->drained, drained_work);
 	INIT_RCU_WORK(&m->free, free_work);
 	ored_timer_init(m);
-	err = ored_early_alloc(m);
+	err = policy ? ored_policy_set(m, policy, why) : 0;
+	if (!err)
+		err = ored_early_alloc(m);
 	if (!err)
 		err = ored_deadline_init(m, why);
 	if (!err)
@@ -320,6 +326,7 @@ static bool unlink(struct ored_member *m)
 		return false;
 	hlist_del_init_rcu(&m->hash);
 	list_del_rcu(&m->list);
+	ored_net_changed(m->on);
 	return true;
 }
 
@@ -357,6 +364,7 @@ static void publish(struct ored_net *on, struct ored_member *m)
 	do {
 		m->session = get_random_u32();
 	} while (!m->session || ored_net_by_session(on, m->session));
+	m->serial = ored_net_changed(on);
 	list_add_tail_rcu(&m->list, &on->members);
 	hash_add_rcu(on->sessions, &m->hash, m->session);
 }

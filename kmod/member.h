@@ -35,6 +35,11 @@
  * Whatever the kernel's own calls take comes last: a waiter is woken, a timer is
  * armed and work is queued under ored_member.lock.
  *
+ * Requests by netlink take ored_net.lock first of all of these; generic netlink
+ * holds its own cb_lock for reading around them, and no other lock, so nothing
+ * here may register or unregister a family. Events are told under any of them,
+ * down to ored_link.lock: a message is only queued, and whom it wakes runs later.
+ *
  * Of links only one is locked at a time. No lock of these is held while a packet is
  * handed to IP: netfilter and queueing disciplines run there, and on the
  * loopback the receiver is ourselves.
@@ -127,6 +132,7 @@ struct ored_addr {
  * @serves: with ORED_PEER_LEFT: it still reduces its shards of bounded ops
  * @advert: what its last control packet said of t_C and incast
  * @rotation_word: likewise, of the Hadamard transform
+ * @told: the status that listeners to events were told last
  * @left_at: with ORED_PEER_LEFT: first op it doesn't take part in
  * @bye_known: it knows that we are leaving
  * @rate: window and round trip
@@ -163,6 +169,7 @@ struct ored_link {
 	u32			advert;
 	u16			rotation_word;
 	bool			serves;
+	u8			told;
 	u64			left_at;
 	bool			bye_known;
 	struct ored_rate	rate;
@@ -189,7 +196,8 @@ struct ored_link {
 /**
  * struct ored_member - a rank of a group
  * @on: its namespace
- * @list: in ored_net.members
+ * @list: in ored_net.members, in the order of @serial
+ * @serial: number among all memberships and setups of the namespace
  * @hash: in ored_net.sessions
  * @conf: as given to ORED_JOIN; key and peers elsewhere
  * @rank: shorthand of @conf
@@ -272,6 +280,7 @@ struct ored_link {
 struct ored_member {
 	struct ored_net		*on;
 	struct list_head	list;
+	u64			serial;
 	struct hlist_node	hash;
 	struct ored_join	conf;
 	u32			rank;
@@ -354,7 +363,8 @@ struct ored_member {
 extern struct workqueue_struct *ored_wq;
 
 struct ored_member *ored_member_new(struct ored_net *on, const struct ored_join *conf,
-				    const struct ored_peer *peers, int ifindex,
+				    const struct ored_peer *peers,
+				    const struct ored_policy *policy, int ifindex,
 				    char *why);
 int ored_member_start(struct ored_member *m, struct sock *sk, char *why);
 void ored_member_kill(struct ored_member *m);

@@ -23,6 +23,23 @@ struct ored_net *ored_net(const struct net *net)
 }
 
 /**
+ * ored_net_changed() - a membership or setup comes or goes
+ * @on: namespace; its lock is held
+ *
+ * Whoever reads the lists in several parts finds his place by numbers that only
+ * grow, and by the generation that they have changed meanwhile.
+ *
+ * Return: the number for what comes, never given before
+ */
+u64 ored_net_changed(struct ored_net *on)
+{
+	lockdep_assert_held(&on->lock);
+	if (!++on->generation)
+		on->generation = 1;
+	return ++on->serial;
+}
+
+/**
  * ored_net_by_session() - finds the membership that a packet is for
  * @on: namespace; under RCU or its lock
  * @session: from the packet
@@ -47,6 +64,7 @@ static int __net_init net_begin(struct net *net)
 	int err;
 
 	on->net = net;
+	on->generation = 1;
 	on->policy = (struct ored_policy)ORED_POLICY_DEFAULT;
 	mutex_init(&on->lock);
 	ored_lock_class(&on->lock, ORED_LOCK_NET);

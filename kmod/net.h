@@ -26,6 +26,8 @@ struct ored_member;
  * @udps: outer sockets, under @lock
  * @setups: groups that an administrator has set up, under @lock
  * @nsetups: how many
+ * @serial: what the next membership or setup is numbered with; under @lock
+ * @generation: changes with the lists of both, never 0; under @lock
  * @stats: counters of packets that no membership can be charged with
  * @policy: of new memberships, and what zeros in theirs stand for; under @lock
  * @sysctl: net.ored
@@ -40,6 +42,8 @@ struct ored_net {
 	struct list_head	udps;
 	struct list_head	setups;
 	u32			nsetups;
+	u64			serial;
+	u32			generation;
 	struct ored_stats __percpu *stats;
 	struct ored_policy	policy;
 	struct ctl_table_header	*sysctl;
@@ -48,6 +52,7 @@ struct ored_net {
 };
 
 struct ored_net *ored_net(const struct net *net);
+u64 ored_net_changed(struct ored_net *on);
 struct ored_member *ored_net_by_session(struct ored_net *on, u32 session);
 
 int ored_net_init(void);

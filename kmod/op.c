@@ -14,6 +14,7 @@
 #include "compute.h"
 #include "deadline.h"
 #include "early.h"
+#include "event.h"
 #include "op.h"
 #include "timer.h"
 #include "trace.h"
@@ -242,9 +243,9 @@ static void count_posts(struct ored_slot *slot)
 
 		spin_lock(&l->lock);
 		ored_standing_ended(&l->standing, slot->op);
-		spin_unlock(&l->lock);
 		if (counted && !ored_standing_counts(&l->standing))
-			trace_ored_peer(l, ORED_PEER_STALLED);
+			ored_event_peer(l, ORED_PEER_STALLED);
+		spin_unlock(&l->lock);
 	}
 }
 

@@ -105,28 +105,43 @@ static bool relearn(const struct ored_policy *a, const struct ored_policy *b)
 }
 
 /**
- * ored_policy_set() - sets a membership's policy, from the next op on
- * @m: the membership; no lock held
+ * ored_policy_complete() - puts defaults in the place of zeros
+ * @on: namespace; its lock is held
+ * @policy: from the user, unchecked; is filled in
+ * @nranks: of the group
+ * @why: receives a sentence if it isn't sensible
+ *
+ * Return: 0 or -EINVAL
+ */
+int ored_policy_complete(struct ored_net *on, struct ored_policy *policy, u32 nranks, char *why)
+{
+	int err;
+
+	lockdep_assert_held(&on->lock);
+	fill_in(policy, &on->policy);
+	err = ored_policy_check(policy, why);
+	if (!err && policy->min_ranks > nranks)
+		err = ored_refuse(why, EINVAL, "min_ranks is %u, but the group has %u",
+				  policy->min_ranks, nranks);
+	return err;
+}
+
+/**
+ * ored_policy_apply() - sets a membership's policy, from the next op on
+ * @m: the membership; its namespace's lock is held
  * @policy: from the user, unchecked
  * @why: receives a sentence if it is refused
  *
  * Return: 0 or -EINVAL
  */
-int ored_policy_set(struct ored_member *m, const struct ored_policy *policy, char *why)
+int ored_policy_apply(struct ored_member *m, const struct ored_policy *policy, char *why)
 {
-	struct ored_policy whole = *policy, otherwise;
+	struct ored_policy whole = *policy;
 	struct ored_bound_conf conf;
 	bool reincast;
 	int err;
 
-	mutex_lock(&m->on->lock);
-	otherwise = m->on->policy;
-	mutex_unlock(&m->on->lock);
-	fill_in(&whole, &otherwise);
-	err = ored_policy_check(&whole, why);
-	if (!err && whole.min_ranks > m->nranks)
-		err = ored_refuse(why, EINVAL, "min_ranks is %u, but the group has %u",
-				  whole.min_ranks, m->nranks);
+	err = ored_policy_complete(m->on, &whole, m->nranks, why);
 	if (err)
 		return err;
 	conf = conf_of(&whole);
@@ -140,6 +155,24 @@ int ored_policy_set(struct ored_member *m, const struct ored_policy *policy, cha
 		ored_early_incast_init(m);
 	spin_unlock_bh(&m->lock);
 	return 0;
+}
+
+/**
+ * ored_policy_set() - sets a membership's policy, from the next op on
+ * @m: the membership; no lock held
+ * @policy: from the user, unchecked
+ * @why: receives a sentence if it is refused
+ *
+ * Return: 0 or -EINVAL
+ */
+int ored_policy_set(struct ored_member *m, const struct ored_policy *policy, char *why)
+{
+	int err;
+
+	mutex_lock(&m->on->lock);
+	err = ored_policy_apply(m, policy, why);
+	mutex_unlock(&m->on->lock);
+	return err;
 }
 
 /**

@@ -8,6 +8,7 @@
 #include "core/bound.h"
 
 struct ored_member;
+struct ored_net;
 
 /* What a zero stands for, unless a sysctl says something else */
 #define ORED_POLICY_DEFAULT {			\
@@ -29,7 +30,9 @@ struct ored_member;
 }
 
 int ored_policy_check(const struct ored_policy *policy, char *why);
+int ored_policy_complete(struct ored_net *on, struct ored_policy *policy, u32 nranks, char *why);
 void ored_policy_init(struct ored_member *m);
+int ored_policy_apply(struct ored_member *m, const struct ored_policy *policy, char *why);
 int ored_policy_set(struct ored_member *m, const struct ored_policy *policy, char *why);
 
 #endif /* ORED_POLICY_H */

@@ -10,6 +10,7 @@
 #include <linux/ratelimit.h>
 #include <linux/ored.h>
 
+#include "event.h"
 #include "op.h"
 
 /* Has a chunk of the own shard been reduced? */
@@ -386,6 +387,7 @@ void ored_op_report(const struct ored_slot *slot)
 	if (bitmap_empty(missing, m->nranks) || !__ratelimit(&m->report))
 		return;
 	stages(slot, &result);
+	ored_event_op(slot, loss_of(&result), missing);
 	pr_info("ored: group %u rank %u op %llu: partial, %s after %llu of %llu us, %u ppm missing; ranks present: %*pbl, missing: %*pbl\n",
 		m->conf.group, m->rank, slot->op, limits[slot->limit],
 		div_u64(slot->elapsed_ns, NSEC_PER_USEC),

@@ -15,6 +15,7 @@
 
 #include "deadline.h"
 #include "early.h"
+#include "event.h"
 #include "inject.h"
 #include "join.h"
 #include "leave.h"
@@ -135,6 +136,9 @@ static u32 stands(struct ored_rx *rx, u64 now)
 
 	lockdep_assert_held(&l->lock);
 	l->asks = 0;
+	if (l->told == ORED_PEER_SILENT)
+		ored_event_peer(l, ored_standing_counts(&l->standing) ? ORED_PEER_LIVE :
+									ORED_PEER_STALLED);
 	if (is_control(rx))
 		ored_early_heard(l, rx->pkt.params.bytes);
 	return ored_standing_heard(&l->standing, posted, left, READ_ONCE(rx->m->posted), now,
@@ -165,7 +169,7 @@ static void heard_news(struct ored_rx *rx, u64 now)
 	from = l->standing.left;
 	news = stands(rx, now);
 	if (news & ORED_NEWS_COUNTS)
-		trace_ored_peer(l, ORED_PEER_LIVE);
+		ored_event_peer(l, ORED_PEER_LIVE);
 	if (news & ORED_NEWS_POSTED)
 		retry = try_again(l, now);
 	if (news & ORED_NEWS_LEFT)

@@ -7,7 +7,9 @@
 
 #include "af_ored.h"
 #include "core/reduce.h"
+#include "describe.h"
 #include "err.h"
+#include "event.h"
 #include "op.h"
 #include "policy.h"
 #include "setup.h"
@@ -250,9 +252,10 @@ static int set_group(struct socket *sock, int name, sockptr_t value, unsigned in
 	if (err)
 		return err;
 	if (name == ORED_JOIN)
-		err = ored_sock_join(sock, &conf, peers);
+		err = ored_sock_join(sock, &conf, peers, NULL);
 	else
-		err = ored_sock_say(osk, ored_setup_add(on, &conf, peers, why), why);
+		err = ored_sock_say(osk, ored_setup_add(on, &conf, peers, NULL, why),
+				    why);
 	kvfree(peers);
 	return err;
 }
@@ -267,7 +270,13 @@ static int set_policy(struct ored_sock *osk, sockptr_t value, unsigned int len)
 	if (!m)
 		return ored_sock_refuse(osk, ENOTCONN, "this socket has joined no group");
 	err = read_struct(osk, &policy, sizeof(policy), value, len);
-	return err ?: ored_sock_say(osk, ored_policy_set(m, &policy, why), why);
+	err = err ?: ored_sock_say(osk, ored_policy_set(m, &policy, why), why);
+	if (err)
+		return err;
+	spin_lock_bh(&m->lock);
+	ored_event_rank(m, ORED_CMD_POLICY_NTF);
+	spin_unlock_bh(&m->lock);
+	return 0;
 }
 
 static int set_results(struct ored_sock *osk, sockptr_t value, unsigned int len)
@@ -508,42 +517,6 @@ static int get_group(struct ored_sock *osk, const struct ored_out *out)
 	return write_out(osk, out, &group, sizeof(group));
 }
 
-static void describe_peer(struct ored_member *m, struct ored_link *l,
-			  struct ored_peer_state *state)
-{
-	memset(state, 0, sizeof(*state));
-	state->rank = l->rank;
-	if (l->rank == m->rank) {
-		state->status = ORED_PEER_LIVE;
-		state->posted = READ_ONCE(m->posted);
-		state->finished = READ_ONCE(m->finished);
-		return;
-	}
-	spin_lock_bh(&l->lock);
-	state->status = l->status;
-	/* Asked again and again, it says nothing. */
-	if (l->status == ORED_PEER_LIVE && (l->rate.backoff >= ORED_SILENT_AFTER ||
-					    l->asks >= ORED_SILENT_AFTER))
-		state->status = ORED_PEER_SILENT;
-	else if (l->status == ORED_PEER_LIVE && !ored_standing_counts(&l->standing))
-		state->status = ORED_PEER_STALLED;
-	state->posted = l->standing.posted;
-	state->finished = l->standing.left;
-	state->heard_us = ~0ULL;
-	if (l->standing.heard)
-		state->heard_us = div_u64(ktime_get_ns() - l->standing.heard, NSEC_PER_USEC);
-	state->srtt_us = l->rate.srtt_us;
-	state->window = l->rate.window;
-	state->inflight = l->inflight;
-	state->path_payload = min(l->path->ok, m->payload ?: l->path->ok);
-	state->sent = l->sent;
-	state->resent = l->resent;
-	state->received = l->received;
-	state->duplicates = l->duplicates;
-	state->local_drops = l->local_drops;
-	spin_unlock_bh(&l->lock);
-}
-
 static int get_peers(struct ored_sock *osk, const struct ored_out *out)
 {
 	struct ored_peer_state *states;
@@ -559,7 +532,7 @@ static int get_peers(struct ored_sock *osk, const struct ored_out *out)
 	}
 	states = kvcalloc(m->nranks, sizeof(*states), GFP_KERNEL_ACCOUNT);
 	for (r = 0; states && r < m->nranks; r++)
-		describe_peer(m, &m->links[r], &states[n++]);
+		ored_describe_peer(m, &m->links[r], &states[n++]);
 	mutex_unlock(&osk->conf_mutex);
 	if (!states)
 		return ored_sock_refuse(osk, ENOMEM, "out of memory");

@@ -2,12 +2,12 @@
 
 #include <linux/hrtimer.h>
 
+#include "event.h"
 #include "join.h"
 #include "leave.h"
 #include "lock.h"
 #include "op.h"
 #include "timer.h"
-#include "trace.h"
 #include "tx.h"
 
 /* What to do about a peer, once its lock is released */
@@ -122,7 +122,7 @@ static void check_left(struct ored_link *l, u64 now, struct ored_due *due)
 	}
 	l->ask_at = now + min_t(u64, pto_ns(l) * (1 + min(l->asks, 255U)), NSEC_PER_SEC);
 	if (++l->asks == ORED_SILENT_AFTER)
-		trace_ored_peer(l, ORED_PEER_SILENT);
+		ored_event_peer(l, ORED_PEER_SILENT);
 }
 
 static u64 check_link(struct ored_link *l, u64 now)

@@ -3,7 +3,6 @@
 # vm: virtual-time
 """Who may join: CAP_NET_ADMIN, or whom an administrator has named."""
 import errno
-import os
 import re
 import resource
 import subprocess
@@ -11,28 +10,11 @@ import subprocess
 from lib import abi, raw, tap
 from lib.netns import CLONE_NEWNET, call, libc
 from lib.sockets import Socket, finish_join, join_value, peer, refused
+from lib.users import OTHER, USER, as_user
 
-USER, OTHER = 1234, 4321
 PEERS = [peer("127.0.0.1", 5000), peer("127.0.0.1", 5001)]
 CLONE_NEWUSER = 0x10000000
 PR_SET_DUMPABLE = 4
-
-
-def as_user(uid, function):
-    """Runs it in a child with that uid and no capabilities; True if it returned."""
-    pid = os.fork()
-    if pid == 0:
-        status = 1
-        try:
-            os.setgroups([])
-            os.setgid(uid)
-            os.setuid(uid)
-            function()
-            status = 0
-        except BaseException as error:  # nothing may get out of the child
-            os.write(2, f"uid {uid}: {error!r}\n".encode())
-        os._exit(status)
-    return os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == 0
 
 
 def address(group, rank, epoch=0, **fields):

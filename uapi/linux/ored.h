@@ -485,7 +485,8 @@ struct ored_peer_state {
 
 /*
  * enum ored_counter - indices into ORED_STATS. Those marked [ns] belong to
- * the network namespace, since such a packet can't be laid to any group.
+ * the network namespace, since such a packet can't be laid to any group. New
+ * ones come at the end, and into ored.yaml.
  */
 enum ored_counter {
 	ORED_CNT_RX_PACKETS	= 0,	/* packets that reached this rank */
