@@ -66,6 +66,7 @@ uninstall: headers ## what install put there
 unit: ## tests that need no kernel
 	$(MAKE) -C selftests unit
 	$(MAKE) -C libored check
+	$(MAKE) -C tools check
 
 .PHONY: lint
 lint: ## checkpatch, sparse, kernel-doc, shellcheck, compilers' warnings, ...

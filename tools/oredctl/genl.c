@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
 #include <errno.h>
-#include <linux/genetlink.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -158,6 +157,7 @@ static void send_request(struct genl *genl)
 {
 	struct nlmsghdr *msg = (struct nlmsghdr *)genl->request;
 
+	msg->nlmsg_type = genl->family;
 	msg->nlmsg_seq = ++genl->seq;
 	if (mnl_socket_sendto(genl->nl, msg, msg->nlmsg_len) < 0)
 		fail(STATUS_KERNEL, "the kernel can't be asked: %s", strerror(errno));
@@ -168,7 +168,6 @@ struct nlmsghdr *genl_request(struct genl *genl, uint8_t command, uint16_t flags
 	struct nlmsghdr *msg = mnl_nlmsg_put_header(genl->request);
 	struct genlmsghdr *head;
 
-	msg->nlmsg_type = genl->family;
 	msg->nlmsg_flags = NLM_F_REQUEST | flags;
 	head = mnl_nlmsg_put_extra_header(msg, sizeof(*head));
 	head->cmd = command;
@@ -288,24 +287,31 @@ static void set_options(struct genl *genl)
 		mnl_socket_setsockopt(genl->nl, wanted[i], &on, sizeof(on));
 }
 
-void genl_open(struct genl *genl, const char *name)
+/* Asks the controller, with a connection of its own shape: @genl has its request. */
+static void find_family(struct genl *genl, const char *name)
 {
 	struct answer answer = {
 		.sink = take_family,
 		.arg = genl,
 		.absent = "the module isn't loaded: try `modprobe ored`",
 	};
-	struct nlmsghdr *msg;
+	static struct genl control;
 
-	memset(genl, 0, sizeof(*genl));
+	control.nl = genl->nl;
+	control.family = GENL_ID_CTRL;
+	mnl_attr_put_strz(genl_request(&control, CTRL_CMD_GETFAMILY, 0), CTRL_ATTR_FAMILY_NAME,
+			  name);
+	ask(&control, &answer);
+	genl->seq = control.seq;
+}
+
+void genl_open(struct genl *genl, const char *name)
+{
 	genl->nl = mnl_socket_open2(NETLINK_GENERIC, SOCK_CLOEXEC);
 	if (!genl->nl || mnl_socket_bind(genl->nl, 0, MNL_SOCKET_AUTOPID) < 0)
 		fail(STATUS_KERNEL, "no netlink socket: %s", strerror(errno));
 	set_options(genl);
-	genl->family = GENL_ID_CTRL;
-	msg = genl_request(genl, CTRL_CMD_GETFAMILY, 0);
-	mnl_attr_put_strz(msg, CTRL_ATTR_FAMILY_NAME, name);
-	ask(genl, &answer);
+	find_family(genl, name);
 }
 
 void genl_close(struct genl *genl)

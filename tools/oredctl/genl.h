@@ -7,6 +7,7 @@
 #define OREDCTL_GENL_H
 
 #include <libmnl/libmnl.h>
+#include <linux/genetlink.h>
 #include <stdint.h>
 
 /* Where a message's attributes begin */
@@ -30,7 +31,10 @@ struct genl {
 
 typedef void (*genl_sink)(const struct nlmsghdr *msg, void *arg);
 
-/* To the family @name, in the namespace we are in. */
+/*
+ * To the family @name, in the namespace we are in. @genl is zero, but for a request
+ * that may have been made already.
+ */
 void genl_open(struct genl *genl, const char *name);
 void genl_close(struct genl *genl);
 

@@ -16,25 +16,25 @@ static const char usage[] =
 	"Usage: oredctl [OPTIONS] OBJECT [COMMAND | help]\n"
 	"\n"
 	"OBJECT:\n"
-	"  help       this text\n"
+	"  group      groups: those set up here, and the ranks that run here\n"
+	"  peer       peers: whether they live, how fast and how well they are reached\n"
+	"  stat       counters, by cause\n"
+	"  monitor    what happens, as it happens\n"
 	"OPTIONS:\n"
 	"  -j, --json           output in JSON\n"
 	"  -p, --pretty         indented JSON, for readers\n"
+	"  -d, --details        all there is to tell, in text too\n"
 	"  -n, --netns NAME     in the network namespace NAME, as of `ip netns`\n"
 	"  -V, --version        the version of this program\n"
 	"  -h, --help           this text\n"
 	"Objects and commands may be abbreviated.\n";
 
-static int do_help(struct words *words)
-{
-	take_end(words);
-	fputs(usage, stdout);
-	return STATUS_OK;
-}
-
 /* The first that an abbreviation fits is meant: mind the order. */
 static const struct command objects[] = {
-	{ "help", do_help },
+	{ "group", do_group },
+	{ "peer", do_peer },
+	{ "stat", do_stat },
+	{ "monitor", do_monitor },
 	{}
 };
 
@@ -56,6 +56,7 @@ static void read_options(int argc, char **argv)
 	static const struct option longs[] = {
 		{ "json", no_argument, NULL, 'j' },
 		{ "pretty", no_argument, NULL, 'p' },
+		{ "details", no_argument, NULL, 'd' },
 		{ "netns", required_argument, NULL, 'n' },
 		{ "version", no_argument, NULL, 'V' },
 		{ "help", no_argument, NULL, 'h' },
@@ -64,13 +65,16 @@ static void read_options(int argc, char **argv)
 	int option;
 
 	/* As ip(8), it takes long options with one dash too. */
-	while ((option = getopt_long_only(argc, argv, "+jpn:Vh", longs, NULL)) != -1) {
+	while ((option = getopt_long_only(argc, argv, "+jpdn:Vh", longs, NULL)) != -1) {
 		switch (option) {
 		case 'j':
 			options.json = true;
 			break;
 		case 'p':
 			options.pretty = true;
+			break;
+		case 'd':
+			options.details = true;
 			break;
 		case 'n':
 			options.netns = optarg;

@@ -20,6 +20,7 @@ enum status {
 struct options {
 	bool		json;
 	bool		pretty;
+	bool		details;
 	const char	*netns;
 };
 
@@ -71,6 +72,27 @@ struct command {
  */
 int run_command(const struct command *table, struct words *words, const char *usage);
 
+/**
+ * struct selector - which groups and ranks are meant
+ * @has_group: @group is given
+ * @has_epoch: @epoch is
+ * @has_rank: @rank is
+ * @group: id
+ * @epoch: of the run
+ * @rank: a rank that runs here
+ */
+struct selector {
+	bool		has_group;
+	bool		has_epoch;
+	bool		has_rank;
+	uint32_t	group;
+	uint64_t	epoch;
+	uint32_t	rank;
+};
+
+/* Takes `[group] GROUP`, `epoch EPOCH` or `rank RANK`, if the next word is one. */
+bool take_selector(struct words *words, struct selector *selector);
+
 /* netns.c: moves to a namespace made by `ip netns`. */
 void enter_netns(const char *name);
 
@@ -78,5 +100,9 @@ void enter_netns(const char *name);
  * Objects: each is a do_NAME() in a file NAME.c, declared here, with a line in the
  * table and in the usage of main.c.
  */
+int do_group(struct words *words);
+int do_peer(struct words *words);
+int do_stat(struct words *words);
+int do_monitor(struct words *words);
 
 #endif /* OREDCTL_H */

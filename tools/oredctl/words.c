@@ -7,6 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <linux/ored.h>
+
 #include "oredctl.h"
 
 const char *peek(const struct words *words)
@@ -57,6 +59,28 @@ uint64_t take_number(struct words *words, const char *what, uint64_t least, uint
 		fail(STATUS_USAGE, "%s is %" PRIu64 " to %" PRIu64 ", not %s", what, least, most,
 		     word);
 	return value;
+}
+
+bool take_selector(struct words *words, struct selector *selector)
+{
+	const char *word = peek(words);
+
+	if (!word)
+		return false;
+	if (!selector->has_group && ((word[0] >= '0' && word[0] <= '9') ||
+				     take_if(words, "group"))) {
+		selector->group = take_number(words, "the group's id", 0, UINT32_MAX);
+		selector->has_group = true;
+	} else if (!selector->has_epoch && take_if(words, "epoch")) {
+		selector->epoch = take_number(words, "the epoch", 0, UINT64_MAX);
+		selector->has_epoch = true;
+	} else if (!selector->has_rank && take_if(words, "rank")) {
+		selector->rank = take_number(words, "the rank", 0, ORED_MAX_RANKS - 1);
+		selector->has_rank = true;
+	} else {
+		return false;
+	}
+	return true;
 }
 
 int run_command(const struct command *table, struct words *words, const char *usage)
