@@ -242,6 +242,24 @@ int ored_allreduce(int fd, void *buf, size_t len, const struct ored_op *op,
 int ored_result(int fd, uint64_t op, struct ored_result *result);
 
 /**
+ * ored_uncounted - which chunks of the own contribution others went without
+ * @fd: socket that has joined
+ * @op: number of an op that ored_recv() has returned; ask before the next
+ *	ored_send(), which may use its slot again
+ * @head: filled in; chunk c is the bucket's bytes from c times @head->chunk on
+ * @bits: filled in: bit c % 64 of word c / 64 is chunk c
+ * @words: room in @bits; a bucket has at most a chunk for each 512 bytes
+ *
+ * Adding those chunks of one's own gradients to the next bucket keeps a
+ * bounded op's loss from adding up (error feedback).
+ *
+ * Returns 0, -ENOENT (the op hasn't ended, or too long ago), -EMSGSIZE (no
+ * room for the bits), -ENOMEM, or -ENOTCONN.
+ */
+int ored_uncounted(int fd, uint64_t op, struct ored_uncounted *head,
+		   uint64_t *bits, size_t words);
+
+/**
  * ored_group - what the kernel knows of the socket's group
  * @fd: any socket of ORED_PROTO_REDUCE
  * @group: filled in

@@ -16,6 +16,7 @@ int main(void)
 	SIZE(ored_group);
 	SIZE(ored_peer_state);
 	SIZE(ored_policy);
+	SIZE(ored_uncounted);
 	NUMBER(SOL_ORED);
 	NUMBER(ORED_FAMILY_DEFAULT);
 	NUMBER(ORED_MAX_RANKS);
@@ -34,6 +35,7 @@ int main(void)
 	NUMBER(ORED_PEERS);
 	NUMBER(ORED_STATS);
 	NUMBER(ORED_POLICY);
+	NUMBER(ORED_UNCOUNTED);
 	NUMBER(ORED_PEER_STALLED);
 	NUMBER(ORED_RESULT_RESYNC);
 	return 0;

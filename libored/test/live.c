@@ -13,6 +13,7 @@
 #include "tap.h"
 
 #define COUNT 5000
+#define BITS 4	/* words: COUNT floats in chunks of 512 bytes or more */
 #define LIMIT 60	/* seconds for everything */
 
 static const char *const peers[] = { "127.0.0.1:5200", "127.0.0.1:5201" };
@@ -29,6 +30,9 @@ struct rank {
 	float first[2];
 	struct ored_result sum_result, mismatch_result, by_number;
 	int by_number_ret, unknown_ret;
+	struct ored_uncounted uncounted;
+	uint64_t bits[BITS];
+	int uncounted_ret, no_room_ret, never_ret;
 };
 
 static void fill(float *values, unsigned int rank)
@@ -70,6 +74,9 @@ static void reduce(struct rank *r)
 	r->mean_right = right(values, 2);
 	r->by_number_ret = ored_result(r->fd, 1, &r->by_number);
 	r->unknown_ret = ored_result(r->fd, 2, &r->mismatch_result);
+	r->uncounted_ret = ored_uncounted(r->fd, 1, &r->uncounted, r->bits, BITS);
+	r->no_room_ret = ored_uncounted(r->fd, 1, &r->uncounted, r->bits, 0);
+	r->never_ret = ored_uncounted(r->fd, 9, &r->uncounted, r->bits, BITS);
 }
 
 static void pipeline(struct rank *r)
@@ -131,6 +138,11 @@ static void judge_reduce(const struct rank *r)
 	ok(!r->by_number_ret && r->by_number.op == 1 &&
 	   r->by_number.reduction == ORED_MEAN, "result__op_1 rank %u", n);
 	ok(r->unknown_ret == -ENOENT, "result__unknown rank %u", n);
+	ok(!r->uncounted_ret && r->uncounted.op == 1 && r->uncounted.chunks &&
+	   (uint64_t)r->uncounted.chunk * r->uncounted.chunks >= COUNT * 4 && !r->bits[0],
+	   "uncounted__nothing rank %u", n);
+	ok(r->no_room_ret == -EMSGSIZE, "uncounted__no_room rank %u", n);
+	ok(r->never_ret == -ENOENT, "uncounted__never rank %u", n);
 }
 
 static void judge_pipeline(const struct rank *r)

@@ -220,6 +220,13 @@ class State(unittest.TestCase):
             v["bound"], v["behind"], v["field"], v["rank0"], v["rank1"], v["value0"],
             v["value1"], v["duplicates"], v["resent"], v["hadamard"])
 
+    def test_runs(self):
+        for bits, want in ((0, []), (1, [(0, 8)]), (0b1011, [(0, 16), (24, 32)]),
+                           (1 << 70 | 3 << 62, [(496, 512), (560, 568)])):
+            with self.subTest(bits=bits):
+                self.assertEqual([(s.start, s.stop) for s in state.runs(bits, 8)],
+                                 want)
+
     def test_result(self):
         r = state.parse_result(self.result(
             op=7, elapsed=1_500_000_000, bytes=400, s0=1, s1=2, s2=3, s3=4,

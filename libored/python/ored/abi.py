@@ -12,6 +12,7 @@ MAX_BUCKET = 1 << 30
 PORT_DEFAULT = 4741
 TIMEOUT_DEFAULT = 30000
 ERROR_MAX = 256
+PAYLOAD_MIN = 512    # a full chunk is never shorter
 RANK_WORDS = MAX_RANKS // 64
 
 PROTO_REDUCE = 0
@@ -26,6 +27,7 @@ GROUP = 8
 PEERS = 9
 STATS = 10
 POLICY = 11
+UNCOUNTED = 12
 
 ALLREDUCE = 0
 
@@ -57,6 +59,7 @@ RESULT_STRUCT = struct.Struct(
     f"=3Q4Q4Q{RANK_WORDS}Q{RANK_WORDS}QI6BHIII2I2Q3Q24x")
 GROUP_STRUCT = struct.Struct("=6I2Q2I2HI4Q32x")
 PEER_STATE_STRUCT = struct.Struct("=2I3Q4I5Q32x")
+UNCOUNTED_STRUCT = struct.Struct("=Q2I")
 POLICY_STRUCT = struct.Struct("=3I4B8I")
 POLICY_FIELDS = (
     "loss_skip", "loss_halt", "min_ranks", "mode", "deadline", "incast",

@@ -135,16 +135,21 @@ class Group:
 
     def result(self, op: int) -> Result:
         """What became of op number @op, for the last few (else ENOENT)."""
-        # socket.getsockopt() can't pass the number in, and socket.recvmsg(),
-        # which could get the result otherwise, refuses unknown families
-        data = bytearray(abi.RESULT_STRUCT.size)
-        struct.pack_into("=Q", data, 0, op)
-        length = ctypes.c_uint32(len(data))
-        if _libc.getsockopt(self.fileno(), abi.SOL_ORED, abi.RESULT,
-                            (ctypes.c_ubyte * len(data)).from_buffer(data),
-                            ctypes.byref(length)):
-            error.fail(self._sock, ctypes.get_errno())
-        return state.parse_result(bytes(data[:length.value]))
+        return state.parse_result(self._get_of(abi.RESULT, op,
+                                               abi.RESULT_STRUCT.size))
+
+    def uncounted(self, op: int) -> List[slice]:
+        """Bytes of this rank's bucket of op number @op that others went
+        without, as slices of them: what to add to the next bucket, so that
+        loss doesn't add up (error feedback). Ask before the next post(),
+        which may use the op's slot again (else ENOENT). The last one may
+        reach beyond the bucket. An empty list, if all was counted."""
+        head = abi.UNCOUNTED_STRUCT
+        words = self._bucket_max // abi.PAYLOAD_MIN // 64 + 1
+        data = self._get_of(abi.UNCOUNTED, op, head.size + 8 * words)
+        _, chunk, _ = head.unpack_from(data)
+        bits = int.from_bytes(data[head.size:], "little")
+        return state.runs(bits, chunk)
 
     def policy(self) -> Dict[str, int]:
         """struct ored_policy by field, with all defaults filled in."""
@@ -285,6 +290,20 @@ class Group:
                 err.result = self.result(self._received)
                 self._received += 1
             raise
+
+    def _get_of(self, option: int, op: int, size: int) -> bytes:
+        """An option that is about an op: the kernel reads its number from the
+        place it writes to. socket.getsockopt() can't pass it in, and
+        socket.recvmsg(), which could get a result otherwise, refuses unknown
+        families."""
+        data = bytearray(size)
+        struct.pack_into("=Q", data, 0, op)
+        length = ctypes.c_uint32(len(data))
+        if _libc.getsockopt(self.fileno(), abi.SOL_ORED, option,
+                            (ctypes.c_ubyte * len(data)).from_buffer(data),
+                            ctypes.byref(length)):
+            error.fail(self._sock, ctypes.get_errno())
+        return bytes(data[:length.value])
 
     def _get(self, option: int, size: int) -> bytes:
         try:

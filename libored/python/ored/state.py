@@ -2,9 +2,10 @@
 """What the kernel reports, as Python objects."""
 from __future__ import annotations
 
+import re
 import struct
 from dataclasses import dataclass
-from typing import Iterable, Optional, Sequence, Tuple
+from typing import Iterable, List, Optional, Sequence, Tuple
 
 from . import abi
 
@@ -168,6 +169,13 @@ def merge_results(results: Sequence[Result], elapsed: float) -> Result:
         resent=sum(r.resent for r in results),
         hadamard=any(r.hadamard for r in results),
         hadamard_time=sum(r.hadamard_time for r in results), error=0)
+
+
+def runs(bits: int, chunk: int) -> List[slice]:
+    """Where chunks of that many bytes are whose bits are set, those side by
+    side in one slice."""
+    return [slice(ones.start() * chunk, ones.end() * chunk)
+            for ones in re.finditer("1+", f"{bits:b}"[::-1])]
 
 
 def parse_group(data: bytes) -> GroupState:
