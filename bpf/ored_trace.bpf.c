@@ -28,7 +28,7 @@ struct {
 
 static __always_inline void check_seq(const struct ored_event_member *ev)
 {
-	__u32 netns = ev->netns, seq = ev->seq;
+	__u32 netns = ev->netns, seq = ev->seq, lost;
 	__u32 *last = bpf_map_lookup_elem(&ored_seen, &netns);
 
 	ored_x_count(ORED_X_EVENTS, 1);
@@ -38,8 +38,10 @@ static __always_inline void check_seq(const struct ored_event_member *ev)
 		bpf_map_update_elem(&ored_seen, &netns, &seq, BPF_ANY);
 		return;
 	}
-	if (seq != *last + 1 && seq != *last)
-		ored_x_count(ORED_X_EVENTS_LOST, seq - *last - 1);
+	/* What is told again has the number of the last event that there was. */
+	lost = seq - *last - !ev->replayed;
+	if (lost)
+		ored_x_count(ORED_X_EVENTS_LOST, lost);
 	*last = seq;
 }
 

@@ -330,37 +330,43 @@ static struct ored_member *find_epoch(struct ored_net *on, const struct ored_pac
  * @pkt: its header
  * @from: who sent it
  * @hello: its content
+ *
+ * Return: enum ored_counter: why neither it nor another like it is wanted, which has
+ * been counted; ORED_CNT_MAX: it has been dealt with
  */
-void ored_join_rx(struct ored_net *on, const struct ored_packet *pkt,
-		  const struct ored_addr *from, const struct ored_hello *hello)
+enum ored_counter ored_join_rx(struct ored_net *on, const struct ored_packet *pkt,
+			       const struct ored_addr *from, const struct ored_hello *hello)
 {
 	struct ored_member *m = find_epoch(on, pkt, hello->epoch);
 	struct ored_link *l;
+	enum ored_counter cause;
 	const char *what;
 	u64 ours, theirs;
 
 	if (!m) {
 		m = find(on, pkt);
-		ored_count(on->stats, m ? ORED_CNT_NS_EPOCH : ORED_CNT_NS_GROUP);
-		return;
+		cause = m ? ORED_CNT_NS_EPOCH : ORED_CNT_NS_GROUP;
+		ored_count(on->stats, cause);
+		return cause;
 	}
 	ored_count(m->stats, ORED_CNT_RX_PACKETS);
 	if (pkt->src >= m->nranks || pkt->src == m->rank) {
 		ored_count(m->stats, ORED_CNT_BAD_SOURCE);
-		return;
+		return ORED_CNT_BAD_SOURCE;
 	}
 	l = &m->links[pkt->src];
 	if (!ored_addr_equal(&l->addr, from)) {
 		ored_count(m->stats, ORED_CNT_BAD_SOURCE);
-		return;
+		return ORED_CNT_BAD_SOURCE;
 	}
 	what = differ(m, hello, &ours, &theirs);
 	if (what) {
 		ored_count(m->stats, ORED_CNT_MISMATCH);
 		refuse(l, what, ours, theirs);
-		return;
+		return ORED_CNT_MAX;
 	}
 	hear(l, pkt, hello);
+	return ORED_CNT_MAX;
 }
 
 /**

@@ -17,6 +17,7 @@
 #include "lock.h"
 #include "member.h"
 #include "policy.h"
+#include "tell.h"
 #include "timer.h"
 #include "tx.h"
 
@@ -327,6 +328,7 @@ static bool unlink(struct ored_member *m)
 	hlist_del_init_rcu(&m->hash);
 	list_del_rcu(&m->list);
 	ored_net_changed(m->on);
+	ored_tell_gone(m);
 	return true;
 }
 
@@ -366,6 +368,8 @@ static void publish(struct ored_net *on, struct ored_member *m)
 	} while (!m->session || ored_net_by_session(on, m->session));
 	m->serial = ored_net_changed(on);
 	list_add_tail_rcu(&m->list, &on->members);
+	/* Before anybody else can know the session, let alone send with it. */
+	ored_tell_made(m);
 	hash_add_rcu(on->sessions, &m->hash, m->session);
 }
 

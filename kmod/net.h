@@ -28,6 +28,7 @@ struct ored_member;
  * @nsetups: how many
  * @serial: what the next membership or setup is numbered with; under @lock
  * @generation: changes with the lists of both, never 0; under @lock
+ * @told: events of memberships, for tell.c; under @lock
  * @stats: counters of packets that no membership can be charged with
  * @policy: of new memberships, and what zeros in theirs stand for; under @lock
  * @sysctl: net.ored
@@ -44,6 +45,7 @@ struct ored_net {
 	u32			nsetups;
 	u64			serial;
 	u32			generation;
+	u32			told;
 	struct ored_stats __percpu *stats;
 	struct ored_policy	policy;
 	struct ctl_table_header	*sysctl;

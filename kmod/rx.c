@@ -21,6 +21,7 @@
 #include "leave.h"
 #include "op.h"
 #include "rx.h"
+#include "tell.h"
 #include "timer.h"
 #include "trace.h"
 #include "tx.h"
@@ -36,6 +37,7 @@ struct ored_rx {
 	struct ored_member	*m;
 	struct ored_link	*l;
 	struct ored_packet	pkt;
+	u32			told;	/* before any membership was looked for */
 	u32			offset;	/* of what follows our header, in @skb */
 	u32			len;	/* bytes of it */
 	u32			whole;	/* data: its chunk, counted over the bucket */
@@ -50,9 +52,7 @@ struct ored_rx {
 static void fate(const struct ored_rx *rx, u8 fate)
 {
 	if (rx->l && (rx->pkt.type == ORED_T_SCATTER || rx->pkt.type == ORED_T_GATHER))
-		trace_ored_chunk(rx->l, ored_extend32(READ_ONCE(rx->m->posted), rx->pkt.op),
-				 rx->pkt.type == ORED_T_GATHER ? ORED_GATHER : ORED_SCATTER,
-				 rx->pkt.chunk, rx->pkt.clock, fate);
+		ored_tell_chunk(rx->l, &rx->pkt, fate);
 }
 
 static u8 fate_of(enum ored_counter cause)
@@ -88,6 +88,12 @@ static void drop_ns(struct ored_rx *rx, enum ored_counter cause)
 {
 	rx->dropped = true;
 	ored_count(rx->on->stats, cause);
+}
+
+/* Another like it would be dropped too: BPF programs may do it earlier. */
+static void refused(const struct ored_rx *rx, u64 epoch, enum ored_counter cause)
+{
+	ored_tell_refused(rx->on, rx->skb, &rx->pkt, rx->told, epoch, cause);
 }
 
 static void source(const struct sk_buff *skb, u16 family, struct ored_addr *from)
@@ -635,6 +641,7 @@ static void rx_hello(struct ored_rx *rx)
 	struct ored_hello hello;
 	struct ored_addr from;
 	const void *data;
+	enum ored_counter cause;
 	u16 family = ip_hdr(rx->skb)->version == 4 ? AF_INET : AF_INET6;
 
 	data = skb_header_pointer(rx->skb, rx->offset, sizeof(buffer), buffer);
@@ -643,7 +650,9 @@ static void rx_hello(struct ored_rx *rx)
 		return;
 	}
 	source(rx->skb, family, &from);
-	ored_join_rx(rx->on, &rx->pkt, &from, &hello);
+	cause = ored_join_rx(rx->on, &rx->pkt, &from, &hello);
+	if (cause != ORED_CNT_MAX)
+		refused(rx, hello.epoch, cause);
 }
 
 /* Lays a packet to a membership and a peer, or drops it. */
@@ -654,6 +663,7 @@ static bool identify(struct ored_rx *rx)
 
 	if (!m) {
 		drop_ns(rx, ORED_CNT_NS_SESSION);
+		refused(rx, 0, ORED_CNT_NS_SESSION);
 		return false;
 	}
 	rx->m = m;
@@ -663,6 +673,7 @@ static bool identify(struct ored_rx *rx)
 	    rx->pkt.group != m->conf.group ||
 	    !ored_addr_equal(&m->links[rx->pkt.src].addr, &from)) {
 		drop(rx, ORED_CNT_BAD_SOURCE);
+		refused(rx, 0, ORED_CNT_BAD_SOURCE);
 		return false;
 	}
 	rx->l = &m->links[rx->pkt.src];
@@ -723,17 +734,21 @@ static void dispatch(struct ored_rx *rx)
 
 static void drop_malformed(struct ored_rx *rx, int err)
 {
+	enum ored_counter cause;
+
 	switch (err) {
 	case -EMSGSIZE:
-		drop_ns(rx, ORED_CNT_NS_SHORT);
+		cause = ORED_CNT_NS_SHORT;
 		break;
 	case -EPROTONOSUPPORT:
-		drop_ns(rx, ORED_CNT_NS_VERSION);
+		cause = ORED_CNT_NS_VERSION;
 		break;
 	default:
-		drop_ns(rx, ORED_CNT_NS_TYPE);
+		cause = ORED_CNT_NS_TYPE;
 		break;
 	}
+	drop_ns(rx, cause);
+	ored_tell_refused(rx->on, rx->skb, NULL, rx->told, 0, cause);
 }
 
 /**
@@ -747,6 +762,7 @@ void ored_rx_packet(struct ored_net *on, struct sk_buff *skb)
 	struct ored_rx rx = {
 		.skb = skb,
 		.on = on,
+		.told = READ_ONCE(on->told),
 		.offset = sizeof(struct udphdr) + ORED_WIRE_HEADER,
 	};
 	u32 size = skb->len - min_t(u32, skb->len, sizeof(struct udphdr));

@@ -13,6 +13,7 @@
 #include "lock.h"
 #include "member.h"
 #include "slot.h"
+#include "tell.h"
 
 /* Memory of a group is charged to who joins; ENOMEM comes, not the OOM killer */
 #define ORED_GFP (GFP_KERNEL_ACCOUNT | __GFP_RETRY_MAYFAIL | __GFP_NOWARN | __GFP_ZERO)
@@ -111,6 +112,7 @@ static void reset_if_empty(struct ored_slot *slot)
 		return;
 	/* Pairs with the acquire in slot_is_free(). */
 	smp_store_release(&m->retained, op);
+	ored_tell_window(m);
 	ored_member_wake(m, EPOLLOUT | EPOLLWRNORM);
 }
 

@@ -13,6 +13,7 @@
 #include "op.h"
 #include "policy.h"
 #include "setup.h"
+#include "tell.h"
 #include "tx.h"
 
 #define ORED_PEER_SIZE_MAX 256
@@ -260,6 +261,17 @@ static int set_group(struct socket *sock, int name, sockptr_t value, unsigned in
 	return err;
 }
 
+static int tell_again(struct ored_sock *osk, unsigned int len)
+{
+	if (len)
+		return ored_sock_refuse(osk, EINVAL, "ORED_TELL_AGAIN takes no value");
+	if (!may_administer(osk))
+		return ored_sock_refuse(osk, EPERM,
+					"having memberships told of again needs CAP_NET_ADMIN");
+	ored_tell_again(ored_net(sock_net(&osk->sk)));
+	return 0;
+}
+
 static int set_policy(struct ored_sock *osk, sockptr_t value, unsigned int len)
 {
 	struct ored_member *m = ored_sock_joined(osk);
@@ -341,6 +353,8 @@ int ored_setsockopt(struct socket *sock, int level, int name, sockptr_t value,
 		return set_result_of(osk, value, len);
 	case ORED_POLICY:
 		return set_policy(osk, value, len);
+	case ORED_TELL_AGAIN:
+		return tell_again(osk, len);
 	case ORED_AREA_OPEN:
 	case ORED_AREA_REMOVE:
 	case ORED_AREA_COMMIT:

@@ -11,6 +11,7 @@
 
 #include <linux/tracepoint.h>
 #include <linux/ored.h>
+#include <linux/ored_trace.h>
 
 #include "member.h"
 
@@ -41,6 +42,10 @@ enum ored_fate {
 	{ ORED_FATE_DUPLICATE, "duplicate" }, { ORED_FATE_LATE, "late" },\
 	{ ORED_FATE_AHEAD, "ahead" }, { ORED_FATE_MISMATCH, "mismatch" },\
 	{ ORED_FATE_BAD, "bad" })
+
+#define ored_show_event(event) __print_symbolic(event,			\
+	{ ORED_EVENT_MADE, "made" }, { ORED_EVENT_PEER, "peer" },	\
+	{ ORED_EVENT_WINDOW, "window" }, { ORED_EVENT_GONE, "gone" })
 
 #define ored_show_peer(status) __print_symbolic(status,			\
 	{ ORED_PEER_UNKNOWN, "unknown" }, { ORED_PEER_HEARD, "heard" },	\
@@ -135,10 +140,10 @@ TRACE_EVENT(ored_op_end,
 		  __entry->error)
 );
 
-/* A packet of gradients has come */
+/* A packet of gradients has come; for BPF programs as linux/ored_trace.h says */
 TRACE_EVENT(ored_chunk,
-	TP_PROTO(const struct ored_link *l, u64 op, u32 stage, u32 chunk, u32 clock, u8 fate),
-	TP_ARGS(l, op, stage, chunk, clock, fate),
+	TP_PROTO(const struct ored_event_chunk *ev),
+	TP_ARGS(ev),
 	TP_STRUCT__entry(
 		__field(u32, netns)
 		__field(u32, group)
@@ -151,20 +156,82 @@ TRACE_EVENT(ored_chunk,
 		__field(u8, fate)
 	),
 	TP_fast_assign(
-		__entry->netns = l->m->on->net->ns.inum;
-		__entry->group = l->m->conf.group;
-		__entry->rank = l->m->rank;
-		__entry->peer = l->rank;
-		__entry->op = op;
-		__entry->chunk = chunk;
-		__entry->clock = clock;
-		__entry->stage = stage;
-		__entry->fate = fate;
+		__entry->netns = ev->netns;
+		__entry->group = ev->group;
+		__entry->rank = ev->rank;
+		__entry->peer = ev->peer;
+		__entry->op = ev->op;
+		__entry->chunk = ev->chunk;
+		__entry->clock = ev->clock;
+		__entry->stage = ev->stage;
+		__entry->fate = ev->fate;
 	),
 	TP_printk("netns=%u group=%u rank=%u peer=%u op=%llu stage=%s chunk=%u clock=%u fate=%s",
 		  __entry->netns, __entry->group, __entry->rank, __entry->peer, __entry->op,
 		  ored_show_stage(__entry->stage), __entry->chunk, __entry->clock,
 		  ored_show_fate(__entry->fate))
+);
+
+/* Memberships come and go; for BPF programs as linux/ored_trace.h says */
+TRACE_EVENT(ored_member,
+	TP_PROTO(const struct ored_event_member *ev),
+	TP_ARGS(ev),
+	TP_STRUCT__entry(
+		__field(u32, netns)
+		__field(u32, event)
+		__field(u32, session)
+		__field(u32, seq)
+		__field(u32, group)
+		__field(u32, rank)
+		__field(u32, nranks)
+		__field(u32, peer)
+		__field(u64, epoch)
+		__field(u64, posted)
+		__field(u64, retained)
+	),
+	TP_fast_assign(
+		__entry->netns = ev->netns;
+		__entry->event = ev->event;
+		__entry->session = ev->session;
+		__entry->seq = ev->seq;
+		__entry->group = ev->group;
+		__entry->rank = ev->rank;
+		__entry->nranks = ev->nranks;
+		__entry->peer = ev->peer;
+		__entry->epoch = ev->epoch;
+		__entry->posted = ev->posted;
+		__entry->retained = ev->retained;
+	),
+	TP_printk("netns=%u group=%u rank=%u event=%s session=%#x seq=%u epoch=%llu nranks=%u peer=%u posted=%llu retained=%llu",
+		  __entry->netns, __entry->group, __entry->rank,
+		  ored_show_event(__entry->event), __entry->session, __entry->seq,
+		  __entry->epoch, __entry->nranks, __entry->peer, __entry->posted,
+		  __entry->retained)
+);
+
+/* A packet that nobody wants; for BPF programs as linux/ored_trace.h says */
+TRACE_EVENT(ored_refused,
+	TP_PROTO(const struct ored_event_refused *ev),
+	TP_ARGS(ev),
+	TP_STRUCT__entry(
+		__field(u32, netns)
+		__field(u32, cause)
+		__field(u32, group)
+		__field(u32, session)
+		__field(u32, port)
+		__field(u32, type)
+	),
+	TP_fast_assign(
+		__entry->netns = ev->netns;
+		__entry->cause = ev->cause;
+		__entry->group = ev->group;
+		__entry->session = ev->session;
+		__entry->port = ev->port;
+		__entry->type = ev->type;
+	),
+	TP_printk("netns=%u cause=%u group=%u session=%#x port=%u type=%u", __entry->netns,
+		  __entry->cause, __entry->group, __entry->session, __entry->port,
+		  __entry->type)
 );
 
 /* A peer is in another state */

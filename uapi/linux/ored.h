@@ -69,6 +69,12 @@ enum ored_option {
 	ORED_POLICY		= 11,	/* set, get: struct ored_policy */
 	ORED_UNCOUNTED		= 12,	/* get: struct ored_uncounted and a bitmap */
 	ORED_RESULT_OF		= 13,	/* set: __u64, an op; get: its struct ored_result */
+	/*
+	 * set, no value: tracepoint ored_member tells of all memberships of the
+	 * namespace again (linux/ored_trace.h). EPERM without CAP_NET_ADMIN there,
+	 * EINVAL with a value
+	 */
+	ORED_TELL_AGAIN		= 30,
 
 	ORED_AREA_OPEN		= 32,	/* set: struct ored_area */
 	ORED_AREA_REMOVE	= 33,	/* set: struct ored_area */

@@ -32,7 +32,7 @@ enum ored_event {
  * @session: what peers put into their packets to this membership; drawn at random
  *	when it is made, so that no other has had it
  * @seq: of MADE, PEER and GONE in this namespace, one more each time: a gap tells
- *	that events were lost. Of others 0
+ *	that events were lost. With @replayed that of the last such event. Of others 0
  * @group: id
  * @rank: this rank
  * @nranks: ranks of the group
