@@ -9,6 +9,7 @@
 
 #include "../unit/tap.h"
 #include "bench.h"
+#include "../../tools/oredctl/xdp.h"
 
 #define FUZZ_ROUNDS 20000
 
@@ -115,6 +116,51 @@ TEST(buckets)
 		CHECK(b == ORED_HIST_BUCKETS - 1 || ns < ored_hist_from(b + 1));
 	}
 	CHECK(ored_hist_from(1) <= 1000 && ored_hist_from(ORED_HIST_BUCKETS - 1) > 10000000000ULL);
+}
+
+static int by_size(const void *a, const void *b)
+{
+	u64 x = *(const u64 *)a, y = *(const u64 *)b;
+
+	return x < y ? -1 : x > y;
+}
+
+/* What the tools make of a histogram, against all samples in order */
+TEST(quantiles)
+{
+	static const double shares[] = { 0, 0.5, 0.9, 0.99, 0.999, 1 };
+	static struct ored_x_latency l, half;
+	static u64 sample[10000];
+	u32 round, i;
+
+	for (round = 0; round < 20; round++) {
+		u32 n = round ? 1 + tap_below(ARRAY_SIZE(sample)) : ARRAY_SIZE(sample);
+
+		memset(&l, 0, sizeof(l));
+		memset(&half, 0, sizeof(half));
+		for (i = 0; i < n; i++) {
+			/* 1 us to 10 s, as many in each octave */
+			sample[i] = 1000 + (tap_random() >> 30 >> tap_below(24));
+			l.bucket[ored_hist_bucket(sample[i])]++;
+			l.timed++;
+			l.max_ns = max(l.max_ns, sample[i]);
+		}
+		qsort(sample, n, sizeof(sample[0]), by_size);
+		for (i = 0; i < ARRAY_SIZE(shares); i++) {
+			u32 rank = min((u32)(shares[i] * n), n - 1);
+			double exact = (double)sample[rank];
+			double off = (double)xdp_quantile(&l, shares[i]) / exact - 1;
+
+			CHECK(off > -0.02 && off < 0.02, "%g of %u: off by %g", shares[i], n, off);
+		}
+		xdp_add(&half, &l);
+		xdp_add(&half, &l);
+		xdp_subtract(&half, &l);
+		CHECK(half.timed == n && !memcmp(half.bucket, l.bucket, sizeof(l.bucket)));
+		CHECK(half.max_ns >= l.max_ns && (double)half.max_ns < (double)l.max_ns * 1.04);
+		xdp_subtract(&half, &l);
+		CHECK(xdp_quantile(&half, 0.5) == 0 && half.max_ns == 0);
+	}
 }
 
 TEST(corpus)

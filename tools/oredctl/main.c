@@ -20,6 +20,8 @@ static const char usage[] =
 	"  peer       peers: whether they live, how fast and how well they are reached\n"
 	"  stat       counters, by cause\n"
 	"  monitor    what happens, as it happens\n"
+	"  xdp        BPF programs on interfaces: attach, latency, steer, ...\n"
+	"  doctor     what is missing on this host, and what to type\n"
 	"OPTIONS:\n"
 	"  -j, --json           output in JSON\n"
 	"  -p, --pretty         indented JSON, for readers\n"
@@ -35,6 +37,8 @@ static const struct command objects[] = {
 	{ "peer", do_peer },
 	{ "stat", do_stat },
 	{ "monitor", do_monitor },
+	{ "xdp", do_xdp },
+	{ "doctor", do_doctor },
 	{}
 };
 

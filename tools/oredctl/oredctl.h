@@ -105,4 +105,7 @@ int do_peer(struct words *words);
 int do_stat(struct words *words);
 int do_monitor(struct words *words);
 
+int do_xdp(struct words *words);
+int do_doctor(struct words *words);
+
 #endif /* OREDCTL_H */
