@@ -16,6 +16,10 @@ KDIR		?= $(or $(wildcard /lib/modules/$(shell uname -r)/build),$\
 # What `uname -r` says there; config/kernel.release is another word in Debian.
 KREL		= $(shell sed -n 's/.*UTS_RELEASE "\(.*\)"/\1/p' $\
 		  '$(KDIR)/include/generated/utsrelease.h' 2>/dev/null)
+# What holds that kernel's types, for kmod/btf: its image, or itself if it runs.
+KIMAGE		?= $(firstword $(wildcard $(KDIR)/vmlinux /boot/vmlinuz-$(KREL) \
+		   $(KDIR)/../../../boot/vmlinuz-$(KREL)) $\
+		   $(if $(filter $(shell uname -r),$(KREL)),/sys/kernel/btf/vmlinux))
 # With ORED_DEBUG=y the module checks itself and makes faults on purpose (Kbuild):
 # another module, in a place of its own.
 debug		= $(if $(filter y,$(ORED_DEBUG)),+debug)
@@ -34,8 +38,13 @@ all: module $(parts) ## the module for KDIR=, library, BPF programs and tools
 module: headers ## the kernel module for KDIR= as build/RELEASE/ored.ko
 	@selftests/vm/sources '$(out)/src'
 	flock '$(out)/src' $(MAKE) -C '$(KDIR)' M='$(top)/$(out)/src' $(kernel_cc) modules
-	@cmp -s '$(out)/src/ored.ko' '$(out)/ored.ko' || \
-		cp '$(out)/src/ored.ko' '$(out)/ored.ko'
+	@cmp -s '$(out)/src/ored.ko' '$(out)/plain.ko' && test -e '$(out)/ored.ko' || { \
+		rm -f '$(out)/ored.ko' && cp '$(out)/src/ored.ko' '$(out)/plain.ko' && \
+		cp '$(out)/plain.ko' '$(out)/ored.ko.new' && \
+		{ kmod/btf '$(out)/ored.ko.new' '$(KIMAGE)' || \
+			echo 'ored.ko: no type information (BTF): bpftool and fentry' \
+				'will not know its types; all else works'; } && \
+		mv '$(out)/ored.ko.new' '$(out)/ored.ko'; }
 
 .PHONY: headers
 headers:
