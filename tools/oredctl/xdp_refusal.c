@@ -22,7 +22,8 @@
 static char said[256];
 
 /* What libbpf would print: the kernel's sentence is kept, the rest is for -d of bpftool. */
-static int hear(enum libbpf_print_level level, const char *format, va_list args)
+static int __attribute__((format(printf, 2, 0)))
+hear(enum libbpf_print_level level, const char *format, va_list args)
 {
 	char line[512];
 	char *found;
