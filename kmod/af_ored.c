@@ -10,6 +10,7 @@
 #include <asm/ioctls.h>
 
 #include "af_ored.h"
+#include "area.h"
 #include "err.h"
 #include "join.h"
 #include "leave.h"
@@ -409,7 +410,7 @@ static int ored_create(struct net *net, struct socket *sock, int protocol, int k
 	if (sock->type != SOCK_SEQPACKET)
 		return -ESOCKTNOSUPPORT;
 	if (protocol == ORED_PROTO_CKPT)
-		return -EOPNOTSUPP;
+		return ored_area_sock_create(net, sock, ored_family, kern);
 	if (protocol != ORED_PROTO_REDUCE)
 		return -EPROTONOSUPPORT;
 	sk = sk_alloc(net, ored_family, GFP_KERNEL, &ored_proto, kern);
@@ -457,12 +458,21 @@ int __init ored_af_init(int family)
 	err = proto_register(&ored_proto, 0);
 	if (err)
 		return err;
+	err = ored_area_sock_init();
+	if (err)
+		goto err_area;
 	err = sock_register(&ored_proto_family);
 	if (err) {
 		pr_err("ored: family %d is taken: load with another one, as in family=22\n",
 		       family);
-		proto_unregister(&ored_proto);
+		goto err_sock;
 	}
+	return 0;
+
+err_sock:
+	ored_area_sock_exit();
+err_area:
+	proto_unregister(&ored_proto);
 	return err;
 }
 
@@ -472,5 +482,6 @@ int __init ored_af_init(int family)
 void ored_af_exit(void)
 {
 	sock_unregister(ored_family);
+	ored_area_sock_exit();
 	proto_unregister(&ored_proto);
 }

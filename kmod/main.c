@@ -34,9 +34,11 @@ static void __init check_abi(void)
 	BUILD_BUG_ON(sizeof(struct ored_peer_state) != 120);
 	BUILD_BUG_ON(sizeof(struct ored_policy) != 48);
 	BUILD_BUG_ON(sizeof(struct ored_uncounted) != 16);
-	BUILD_BUG_ON(sizeof(struct ored_area) != 136);
+	BUILD_BUG_ON(sizeof(struct ored_area_conf) != 136);
 	BUILD_BUG_ON(sizeof(struct ored_commit) != 296);
-	BUILD_BUG_ON(sizeof(struct ored_area_status) != 104);
+	BUILD_BUG_ON(sizeof(struct ored_generation) != 312);
+	BUILD_BUG_ON(sizeof(struct ored_area_status) != 144);
+	BUILD_BUG_ON(sizeof(struct ored_area_entry) != 184);
 	BUILD_BUG_ON(sizeof(struct ored_area_read) != 56);
 	BUILD_BUG_ON(sizeof(struct ored_area_newest) != 56);
 	BUILD_BUG_ON(offsetof(struct ored_join, epoch) != 24);

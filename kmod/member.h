@@ -22,12 +22,14 @@
  *   ored_sock.conf_mutex   options of a socket, its joining and leaving
  *   ored_net.lock          lists of the namespace, its outer sockets and its
  *	policy; process context, held while an outer socket is opened or closed
+ *   ored_area.lock         a checkpoint area's generations (area.h); process context
  *   ored_member.lock       states of slots and of the membership, posted,
  *	finished, received, what peers have left, joining, policy, terms and
  *	bounds; BH off
  *   ored_link.lock         everything about one peer: its flows in all
  *	slots, its receivers' ACK state, window, path, counters; BH off
- *   ored_slot.know, ored_member.timer_lock, ored_member.pace_lock   leaves; BH off
+ *   ored_slot.know, ored_member.timer_lock, ored_member.pace_lock, ored_area.state
+ *	leaves; BH off
  *
  * Apart from these, within any of the mutexes, a leaf of process context:
  * ored_sock.say, for the sentence of the last error and results that were taken.
@@ -84,6 +86,7 @@
 #include <net/dst_cache.h>
 #include <linux/ored.h>
 
+#include "charge.h"
 #include "core/bound.h"
 #include "core/early.h"
 #include "core/hello.h"
@@ -215,8 +218,7 @@ struct ored_link {
  *	the socket's recv_mutex
  * @rotate: memory of the Hadamard transform
  * @memory: bytes allocated
- * @user: who is charged for them, NULL: nobody
- * @charged: pages
+ * @charge: who is charged for them
  * @stats: counters
  * @lock: see "Locking"
  * @sk: the socket to wake, NULL when it is closed; written under @lock, read
@@ -297,8 +299,7 @@ struct ored_member {
 	struct ored_uncounted	*uncounted;
 	struct ored_rotate_memory rotate;
 	u64			memory;
-	struct user_struct	*user;
-	unsigned long		charged;
+	struct ored_charge	charge;
 	struct ored_stats __percpu *stats;
 
 	/* What follows, up to @timer_lock, and the states of slots */

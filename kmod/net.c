@@ -3,6 +3,7 @@
 #include <linux/slab.h>
 #include <net/netns/generic.h>
 
+#include "area.h"
 #include "lock.h"
 #include "member.h"
 #include "net.h"
@@ -71,6 +72,7 @@ static int __net_init net_begin(struct net *net)
 	INIT_LIST_HEAD(&on->members);
 	INIT_LIST_HEAD(&on->udps);
 	INIT_LIST_HEAD(&on->setups);
+	INIT_LIST_HEAD(&on->areas);
 	hash_init(on->sessions);
 	ored_inject_begin(on);
 	on->stats = ored_stats_alloc();
@@ -82,9 +84,13 @@ static int __net_init net_begin(struct net *net)
 	return err;
 }
 
-/* Memberships hold the namespace, so there are some only when the module goes. */
+/*
+ * Memberships hold the namespace, so there are some only when the module goes. Areas
+ * hold the module, so there are some only when the namespace goes.
+ */
 static void __net_exit net_pre_end(struct net *net)
 {
+	ored_area_end(ored_net(net));
 	if (READ_ONCE(unloading))
 		ored_member_kill_all(ored_net(net));
 }

@@ -30,6 +30,9 @@ struct ored_member;
  * @generation: changes with the lists of both, never 0; under @lock
  * @told: events of memberships, for tell.c; under @lock
  * @stats: counters of packets that no membership can be charged with
+ * @areas: checkpoint areas, under @lock
+ * @area_bytes: their memory
+ * @area_cap: net.ored.ckpt_max_bytes
  * @policy: of new memberships, and what zeros in theirs stand for; under @lock
  * @sysctl: net.ored
  * @sysctl_table: its entries
@@ -47,6 +50,9 @@ struct ored_net {
 	u32			generation;
 	u32			told;
 	struct ored_stats __percpu *stats;
+	struct list_head	areas;
+	u64			area_bytes;
+	u64			area_cap;
 	struct ored_policy	policy;
 	struct ctl_table_header	*sysctl;
 	struct ctl_table	*sysctl_table;

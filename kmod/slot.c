@@ -430,43 +430,6 @@ static u64 slot_bytes(const struct ored_member *m, u32 room)
 	       PAGE_ALIGN((m->nranks - 1) * stride_of(m));
 }
 
-/*
- * Memory that stays counts against RLIMIT_MEMLOCK, as AF_XDP's does: against the
- * user's, over all processes, since it may outlive the one that asked.
- */
-static int charge(struct ored_member *m, u64 bytes, char *why)
-{
-	unsigned long limit = rlimit(RLIMIT_MEMLOCK) >> PAGE_SHIFT;
-	unsigned long pages = bytes >> PAGE_SHIFT, before, after;
-
-	if (capable(CAP_IPC_LOCK))
-		return 0;
-	m->user = get_uid(current_user());
-	before = atomic_long_read(&m->user->locked_vm);
-	do {
-		after = before + pages;
-		if (after > limit || after < before) {
-			free_uid(m->user);
-			m->user = NULL;
-			return ored_refuse(why, ENOMEM,
-					   "the group needs %llu bytes, but RLIMIT_MEMLOCK leaves this user %llu of %llu",
-					   bytes,
-					   (u64)(limit - min(limit, before)) << PAGE_SHIFT,
-					   (u64)limit << PAGE_SHIFT);
-		}
-	} while (!atomic_long_try_cmpxchg(&m->user->locked_vm, &before, after));
-	m->charged = pages;
-	return 0;
-}
-
-static void uncharge(struct ored_member *m)
-{
-	if (!m->user)
-		return;
-	atomic_long_sub(m->charged, &m->user->locked_vm);
-	free_uid(m->user);
-}
-
 static int slot_alloc(struct ored_slot *slot, size_t bucket, u32 room)
 {
 	struct ored_member *m = slot->m;
@@ -507,7 +470,7 @@ int ored_slots_alloc(struct ored_member *m, char *why)
 	u32 i;
 	int err;
 
-	err = charge(m, bytes, why);
+	err = ored_charge(&m->charge, bytes, "the group", why);
 	if (err)
 		return err;
 	ored_refuse(why, ENOMEM, "no memory for the %llu bytes of %u slots: take a smaller bucket_max or depth",
@@ -540,7 +503,7 @@ void ored_slots_free(struct ored_member *m)
 {
 	u32 i;
 
-	uncharge(m);
+	ored_uncharge(&m->charge);
 	vfree(m->uncounted);
 	ored_rotate_free(m);
 	if (!m->slots)

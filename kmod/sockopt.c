@@ -15,31 +15,17 @@
 #include "setup.h"
 #include "tell.h"
 #include "tx.h"
+#include "value.h"
 
 #define ORED_PEER_SIZE_MAX 256
-#define ORED_OPTION_MAX	   65536	/* bytes; nothing will ever be that long */
 
 /* Reads a structure that may be shorter or longer than ours. */
 static int read_struct(struct ored_sock *osk, void *to, size_t size, sockptr_t from,
 		       size_t len)
 {
-	int zero;
+	char why[ORED_ERROR_MAX];
 
-	memset(to, 0, size);
-	if (len > ORED_OPTION_MAX)
-		return ored_sock_refuse(osk, E2BIG, "no option has %zu bytes", len);
-	if (len > size) {
-		zero = check_zeroed_sockptr(from, size, len - size);
-		if (zero < 0)
-			return ored_sock_refuse(osk, EFAULT, "the option's value can't be read");
-		if (!zero)
-			return ored_sock_refuse(osk, E2BIG,
-						"beyond byte %zu the option has what this kernel doesn't know",
-						size);
-	}
-	if (copy_from_sockptr(to, from, min(len, size)))
-		return ored_sock_refuse(osk, EFAULT, "the option's value can't be read");
-	return 0;
+	return ored_sock_say(osk, ored_value_read(to, size, from, len, why), why);
 }
 
 static int check_reserved(struct ored_sock *osk, const void *reserved, size_t len)
@@ -360,7 +346,9 @@ int ored_setsockopt(struct socket *sock, int level, int name, sockptr_t value,
 	case ORED_AREA_COMMIT:
 	case ORED_AREA_ABORT:
 	case ORED_AREA_READ:
-		return ored_sock_refuse(osk, EOPNOTSUPP, "option %d is not built yet", name);
+	case ORED_AREA_ROLL_BACK:
+	case ORED_AREA_WAIT:
+		return ored_sock_refuse(osk, ENOPROTOOPT, "option %d is for ORED_PROTO_CKPT", name);
 	default:
 		return ored_sock_refuse(osk, ENOPROTOOPT, "option %d can't be set", name);
 	}
@@ -376,11 +364,11 @@ struct ored_out {
 static int write_out(struct ored_sock *osk, const struct ored_out *out, const void *from,
 		     size_t size)
 {
-	int n = min_t(size_t, out->room, size);
+	char why[ORED_ERROR_MAX];
+	int err;
 
-	if (copy_to_user(out->value, from, n) || put_user(n, out->len))
-		return ored_sock_refuse(osk, EFAULT, "the option's value can't be written");
-	return 0;
+	err = ored_value_write(out->value, out->len, out->room, from, size, why);
+	return ored_sock_say(osk, err, why);
 }
 
 /* The membership, whatever its state. It can't go while conf_mutex is held. */
@@ -678,7 +666,9 @@ int ored_getsockopt(struct socket *sock, int level, int name, char __user *value
 		return get_uncounted(osk, &out);
 	case ORED_AREA_STATUS:
 	case ORED_AREA_NEWEST:
-		return ored_sock_refuse(osk, EOPNOTSUPP, "option %d is not built yet", name);
+	case ORED_AREA_GENERATIONS:
+	case ORED_AREA_LIST:
+		return ored_sock_refuse(osk, ENOPROTOOPT, "option %d is for ORED_PROTO_CKPT", name);
 	default:
 		return ored_sock_refuse(osk, ENOPROTOOPT, "option %d can't be read", name);
 	}

@@ -4,6 +4,7 @@
 #include <linux/sysctl.h>
 #include <net/net_namespace.h>
 
+#include "area.h"
 #include "net.h"
 #include "policy.h"
 #include "sysctl.h"
@@ -72,8 +73,8 @@ int ored_sysctl_begin(struct ored_net *on)
 	struct ctl_table *table;
 	size_t i;
 
-	/* One more, empty, for kernels that look for the end. */
-	table = kcalloc(ARRAY_SIZE(fields) + 1, sizeof(*table), GFP_KERNEL_ACCOUNT);
+	/* The areas' cap, and an empty one for kernels that look for the end. */
+	table = kcalloc(ARRAY_SIZE(fields) + 2, sizeof(*table), GFP_KERNEL_ACCOUNT);
 	if (!table)
 		return -ENOMEM;
 	for (i = 0; i < ARRAY_SIZE(fields); i++) {
@@ -82,7 +83,8 @@ int ored_sysctl_begin(struct ored_net *on)
 		table[i].proc_handler = handle;
 		table[i].extra1 = on;
 	}
-	on->sysctl = register_net_sysctl_sz(on->net, "net/ored", table, ARRAY_SIZE(fields));
+	ored_area_cap_begin(on, &table[i]);
+	on->sysctl = register_net_sysctl_sz(on->net, "net/ored", table, ARRAY_SIZE(fields) + 1);
 	if (!on->sysctl) {
 		kfree(table);
 		return -ENOMEM;

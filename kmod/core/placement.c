@@ -11,7 +11,7 @@ bool ored_placement_valid(const struct ored_placement *pl)
 {
 	return pl->nranks >= 1 && pl->nranks <= ORED_MAX_RANKS &&
 	       pl->copies >= 1 && pl->copies <= pl->nranks &&
-	       pl->kind <= ORED_PLACEMENT_RING &&
+	       pl->kind <= ORED_PLACE_RING &&
 	       pl->jump >= 1 && pl->jump <= pl->nranks;
 }
 
@@ -60,7 +60,7 @@ static void cluster(const struct ored_placement *pl, u32 at, u32 *first, u32 *si
 
 	*first = 0;
 	*size = pl->nranks;
-	if (pl->kind == ORED_PLACEMENT_RING)
+	if (pl->kind == ORED_PLACE_RING)
 		return;
 	group = min(at / pl->copies, groups - 1);
 	*first = group * pl->copies;

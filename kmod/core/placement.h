@@ -17,16 +17,11 @@
 
 #include "shim.h"
 
-enum ored_placement_kind {
-	ORED_PLACEMENT_GROUP	= 0,
-	ORED_PLACEMENT_RING	= 1,
-};
-
 /**
  * struct ored_placement - a placement; ored_placement_valid() must hold
  * @nranks: ranks, 1 to ORED_MAX_RANKS
  * @copies: of each state, 1 to @nranks
- * @kind: enum ored_placement_kind
+ * @kind: enum ored_place
  * @jump: distance of neighbours, 1 to @nranks
  */
 struct ored_placement {

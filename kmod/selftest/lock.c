@@ -25,7 +25,8 @@ MODULE_PARM_DESC(break_locking,
 		 "Break a rule, to see it found: order, two_links, leaf, unlocked");
 
 struct locks {
-	struct mutex		send, recv, conf, net;
+	struct mutex		send, recv, conf, net, area;
+	spinlock_t		state;	/* an area's */
 	struct ored_member	m;
 	struct ored_link	link[2];
 	struct ored_slot	slot;
@@ -44,6 +45,10 @@ static void __init init(struct locks *locks)
 	ored_lock_class(&locks->conf, ORED_LOCK_CONF);
 	mutex_init(&locks->net);
 	ored_lock_class(&locks->net, ORED_LOCK_NET);
+	mutex_init(&locks->area);
+	ored_lock_class(&locks->area, ORED_LOCK_AREA);
+	spin_lock_init(&locks->state);
+	ored_lock_class(&locks->state, ORED_LOCK_STATE);
 	spin_lock_init(&locks->m.lock);
 	ored_lock_class(&locks->m.lock, ORED_LOCK_MEMBER);
 	spin_lock_init(&locks->m.timer_lock);
@@ -66,6 +71,7 @@ static void __init walk(struct locks *locks)
 {
 	mutex_lock(&locks->conf);
 	mutex_lock(&locks->net);
+	mutex_lock(&locks->area);
 	spin_lock_bh(&locks->m.lock);
 	spin_lock(&locks->link[0].lock);
 	spin_lock(&locks->slot.know);
@@ -74,8 +80,11 @@ static void __init walk(struct locks *locks)
 	spin_unlock(&locks->m.timer_lock);
 	spin_lock(&locks->m.pace_lock);
 	spin_unlock(&locks->m.pace_lock);
+	spin_lock(&locks->state);
+	spin_unlock(&locks->state);
 	spin_unlock(&locks->link[0].lock);
 	spin_unlock_bh(&locks->m.lock);
+	mutex_unlock(&locks->area);
 	mutex_unlock(&locks->net);
 	mutex_unlock(&locks->conf);
 }

@@ -17,7 +17,8 @@ for name, kind in abi.STRUCTURES.items():
 for name, value in vars(abi).items():
     if name.isupper() and isinstance(value, int):
         full = name if name.startswith("SOL_") else "ORED_" + name
-        print(f"NUMBER({full}, {value})")
+        # As C compares them: long long
+        print(f"NUMBER({full}, {value - (1 << 64) if value >> 63 else value})")
 
 for value, name in enumerate((*abi.COUNTERS, "max")):
     print(f"NUMBER(ORED_CNT_{name.upper()}, {value})")

@@ -12,7 +12,7 @@ import errno
 import os
 import select
 
-from lib import abi, fail, module, netns, tap
+from lib import abi, areas, fail, module, netns, tap
 from lib.log import Log
 from lib.netns import Namespace
 from lib.raw import libc
@@ -425,4 +425,31 @@ def test_packets(one_in):
 
 
 fail.prepare()
+def test_area():
+    """Making one, committing to it and reading it: all of it or nothing."""
+    value = bytearray(areas.conf("a", flags=abi.AREA_CREATE, bytes=3 * areas.PAGE))
+    with Socket(proto=abi.PROTO_CKPT) as sock:
+        def made(_):
+            assert set(areas.listed()) == {"a"}
+            areas.remove("a")
+            with Socket(proto=abi.PROTO_CKPT) as fresh:
+                os.dup2(fresh.fileno(), sock.fileno(), inheritable=False)
+
+        def failed(code):
+            explained(sock)(code)
+            assert not areas.listed()
+
+        buffer = (ctypes.c_char * len(value)).from_buffer(value)
+        ends = tell(fail.nth(libc.setsockopt, sock.fileno(), abi.SOL_ORED, abi.AREA_OPEN,
+                             ctypes.addressof(buffer), len(value), undo=made, failed=failed))
+        assert ends[MEMORY] >= 20, ends
+    with areas.Area("a", bytes=3 * areas.PAGE) as sock:
+        sock.save(1, b"x" * 100)
+        room = ctypes.create_string_buffer(100)
+        setsockopt(sock, abi.AREA_READ, bytearray(abi.AreaRead(
+            step=1, length=100, holder=abi.ANY_HOLDER, buffer=ctypes.addressof(room))))
+        assert room.raw == b"x" * 100
+        sock.remove()
+
+
 tap.main(globals())

@@ -3,11 +3,10 @@
 # vm: virtual-time
 """What this version of the module doesn't have is EOPNOTSUPP, and says so."""
 import errno
-import socket
 
-from lib import abi, tap
+from lib import abi, areas, tap
 from lib.netns import shared
-from lib.sockets import Ranks, Socket, family, join_value, peer, refused, reliable
+from lib.sockets import Ranks, Socket, join_value, peer, refused, reliable
 
 LOCAL = [peer("127.0.0.1", 5000)]
 
@@ -38,20 +37,26 @@ def test_key():
             sock.join(join_value(LOCAL, port=5000, flags=abi.JOIN_KEY, key=b"k" * 16))
 
 
-def test_checkpoint_socket():
-    with refused(errno.EOPNOTSUPP):
-        socket.socket(family(), socket.SOCK_SEQPACKET, abi.PROTO_CKPT)
+def test_area_copies():
+    """Areas are there (test_areas.py), but not on several ranks."""
+    with Socket(proto=abi.PROTO_CKPT) as sock:
+        with refused(errno.EOPNOTSUPP, sock):
+            sock.set(abi.AREA_OPEN, areas.conf("a", flags=abi.AREA_CREATE, bytes=4096,
+                                               nranks=2, copies=2))
+        with refused(errno.EOPNOTSUPP, sock):
+            sock.getsockopt(abi.SOL_ORED, abi.AREA_NEWEST, 256)
 
 
 @tap.cases(abi.AREA_OPEN, abi.AREA_REMOVE, abi.AREA_COMMIT, abi.AREA_ABORT,
-           abi.AREA_STATUS, abi.AREA_READ, abi.AREA_NEWEST)
+           abi.AREA_STATUS, abi.AREA_READ, abi.AREA_NEWEST, abi.AREA_LIST)
 def test_area(option):
+    """The other protocol's options"""
     with Socket() as sock:
-        if option in (abi.AREA_STATUS, abi.AREA_NEWEST):
-            with refused(errno.EOPNOTSUPP, sock):
+        if option in (abi.AREA_STATUS, abi.AREA_NEWEST, abi.AREA_LIST):
+            with refused(errno.ENOPROTOOPT, sock):
                 sock.getsockopt(abi.SOL_ORED, option, 256)
         else:
-            with refused(errno.EOPNOTSUPP, sock):
+            with refused(errno.ENOPROTOOPT, sock):
                 sock.set(option, bytes(512))
 
 

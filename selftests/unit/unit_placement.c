@@ -5,8 +5,8 @@
 #include "../../uapi/linux/ored.h"
 #include "../../kmod/core/placement.h"
 
-#define GROUP	ORED_PLACEMENT_GROUP
-#define RING	ORED_PLACEMENT_RING
+#define GROUP	ORED_PLACE_GROUP
+#define RING	ORED_PLACE_RING
 
 static u64 room[3 * (ORED_MAX_RANKS + 1)];
 

@@ -76,13 +76,17 @@ enum ored_option {
 	 */
 	ORED_TELL_AGAIN		= 30,
 
-	ORED_AREA_OPEN		= 32,	/* set: struct ored_area */
-	ORED_AREA_REMOVE	= 33,	/* set: struct ored_area */
+	ORED_AREA_OPEN		= 32,	/* set, get: struct ored_area_conf */
+	ORED_AREA_REMOVE	= 33,	/* set: struct ored_area_conf */
 	ORED_AREA_COMMIT	= 34,	/* set: struct ored_commit */
 	ORED_AREA_ABORT		= 35,	/* set: no value */
 	ORED_AREA_STATUS	= 36,	/* get: struct ored_area_status */
 	ORED_AREA_READ		= 37,	/* set: struct ored_area_read */
 	ORED_AREA_NEWEST	= 38,	/* get: struct ored_area_newest */
+	ORED_AREA_ROLL_BACK	= 39,	/* set: __u64, a step */
+	ORED_AREA_WAIT		= 40,	/* set: __u64, a step */
+	ORED_AREA_GENERATIONS	= 41,	/* get: struct ored_generation[] */
+	ORED_AREA_LIST		= 42,	/* get: struct ored_area_entry[] */
 };
 
 /**
@@ -594,54 +598,125 @@ struct ored_uncounted {
 	__u32		chunks;
 };
 
-/* Checkpoint areas (ORED_PROTO_CKPT) */
+/*
+ * Checkpoint areas (ORED_PROTO_CKPT)
+ *
+ *   s = socket(family, SOCK_SEQPACKET, ORED_PROTO_CKPT)
+ *   setsockopt(s, SOL_ORED, ORED_AREA_OPEN, {name, ORED_AREA_CREATE, bytes, ...})
+ *   p = mmap(PROT_READ | PROT_WRITE, MAP_SHARED, s, 0)	the slot that is open
+ *   ... write the state at p ...
+ *   setsockopt(s, SOL_ORED, ORED_AREA_COMMIT, {step, bytes, meta})
+ *   munmap(p), and so on with the next slot
+ *
+ * An area is memory of the kernel, in the network namespace of the socket. It
+ * outlives the process that made it, however that ends: a new one opens it by its
+ * name and finds all generations. It ends by ORED_AREA_REMOVE, with its namespace,
+ * or with the host. The module can't be unloaded while there is one. The socket may
+ * be handed on (SCM_RIGHTS); it keeps its namespace, and so the area, alive.
+ *
+ * Mapping: offset 0 with PROT_WRITE and MAP_SHARED is the open slot, or a part of it.
+ * Generations are mapped without PROT_WRITE, at ored_generation.offset. Pages are
+ * ordinary ones: O_DIRECT, process_vm_readv(), vmsplice() and the like work on them.
+ * Large areas have huge pages where these can be had, and a mapping uses them if
+ * its address is a multiple of their size as its offset is.
+ *
+ * Every mapping is of the slot as it was: when that is sealed, or opened again,
+ * touching an old mapping is SIGBUS, in all processes that have one.
+ */
 
 #define ORED_AREA_NAME_MAX	64	/* bytes, with the NUL */
 #define ORED_AREA_META_MAX	256	/* bytes */
+#define ORED_AREA_BYTES_MAX	(1ULL << 40)
+#define ORED_AREA_BLOCK		65536	/* bytes that have a digest of their own */
+#define ORED_NO_STEP		(~0ULL)
 
-/* Bits of ored_area.flags */
-#define ORED_AREA_CREATE	(1U << 0)
-#define ORED_AREA_EXCLUSIVE	(1U << 1)
-#define ORED_AREA_READONLY	(1U << 2)
+/* Bits of ored_area_conf.flags */
+#define ORED_AREA_CREATE	(1U << 0)	/* if there is none of that name */
+#define ORED_AREA_EXCLUSIVE	(1U << 1)	/* with ORED_AREA_CREATE: or fail */
+#define ORED_AREA_READONLY	(1U << 2)	/* this handle neither writes nor commits */
 #define ORED_AREA_HUGE		(1U << 3)	/* huge pages or nothing */
+#define ORED_AREA_FLAGS		(ORED_AREA_CREATE | ORED_AREA_EXCLUSIVE | \
+				 ORED_AREA_READONLY | ORED_AREA_HUGE)
+
+/* enum ored_place - which ranks keep a rank's copies */
+enum ored_place {
+	ORED_PLACE_GROUP	= 0,	/* groups of @copies ranks; the last takes what is left */
+	ORED_PLACE_RING		= 1,	/* the next @copies - 1 ranks */
+};
 
 /**
- * struct ored_area - a named area of the network namespace
- * @name: NUL-terminated
+ * struct ored_area_conf - a named area of the network namespace
+ * @name: NUL-terminated, not empty, without '/' and control characters
  * @flags: ORED_AREA_*
- * @mode: permission bits for owner, group and others, as of a file
- * @bytes: size of one generation
- * @group: group whose peers hold copies
- * @epoch: run of that group
+ * @mode: permission bits for owner, group and others, as of a file; 0: 0600
+ * @bytes: size of the largest generation, 1 to ORED_AREA_BYTES_MAX
+ * @memory: get: bytes allocated in all; set: zero
+ * @group: group whose ranks hold copies
  * @owner: rank whose state it is
- * @copies: copies of a generation in all, the owner's included
- * @reserved0: zero
+ * @copies: copies of a generation in all, the owner's included; 0: 1
+ * @nranks: ranks of the group; 0: 1
+ * @placement: enum ored_place
+ * @jump: distance in ranks of those who hold each other's copies; 0: 1
  * @reserved: zero
+ *
+ * ORED_AREA_OPEN finds or makes an area and binds the socket to it for good. All
+ * memory is allocated when it is made: three slots of @bytes for the own state (two
+ * generations and the open slot), and three for each peer's state that this rank
+ * holds a copy of. It counts against net.ored.ckpt_max_bytes of this namespace and of
+ * the first one, against RLIMIT_MEMLOCK of the user unless he has CAP_IPC_LOCK, and in
+ * the caller's memory cgroup. To open an area that exists, fields may be 0, or must be
+ * as they were.
+ *
+ * Errors: EINVAL (a field, named by the sentence), EEXIST (with
+ * ORED_AREA_EXCLUSIVE), ENOENT, EACCES (@mode), EISCONN (this socket has an area),
+ * ENOMEM (limit and need are in the sentence), EINTR (killed while allocating).
+ *
+ * ORED_AREA_REMOVE removes the area of that name, or with an empty name the socket's:
+ * its owner and who has CAP_NET_ADMIN may. Mappings of it are SIGBUS from then on, and
+ * sockets that have it open get ENODEV.
  */
-struct ored_area {
+struct ored_area_conf {
 	__u8		name[ORED_AREA_NAME_MAX];
 	__u32		flags;
 	__u32		mode;
 	__aligned_u64	bytes;
-	__aligned_u64	epoch;
+	__aligned_u64	memory;
 	__u32		group;
 	__u32		owner;
 	__u32		copies;
-	__u32		reserved0;
-	__aligned_u64	reserved[4];
+	__u32		nranks;
+	__u32		placement;
+	__u32		jump;
+	__aligned_u64	reserved[3];
 };
 
 /* Bits of ored_commit.flags */
-#define ORED_COMMIT_DIGEST_ONLY	(1U << 0)	/* a pinned slot is sealed by digest */
+#define ORED_COMMIT_DIGEST_ONLY	(1U << 0)	/* mappings stay: the digest is the seal */
 
 /**
- * struct ored_commit - seals the slot being written as a generation
- * @step: training step; must be larger than the last one's
+ * struct ored_commit - seals the open slot as a generation
+ * @step: training step; larger than the last one's (EEXIST), not ORED_NO_STEP
  * @flags: ORED_COMMIT_*
  * @meta_len: bytes of @meta in use
- * @bytes: bytes of the slot in use, from its start
- * @meta: kept with the generation, never looked at
+ * @bytes: bytes of the slot in use, from its start; 0: all
+ * @meta: kept with the generation, never looked at; for what a reader should check,
+ *	as the run, the number of ranks and a fingerprint of the topology
  * @reserved: zero
+ *
+ * The slot is unmapped from all processes, searched for pages that somebody still
+ * holds for DMA or I/O (EBUSY, after 50 ms of waiting: the slot stays open and
+ * mapped), and digested. With ORED_COMMIT_DIGEST_ONLY it stays mapped where it is,
+ * and what is changed afterwards is found by whoever verifies it. The slot that opens
+ * next had held the generation before the last.
+ *
+ * Before there is room for it, commit waits (EAGAIN with O_NONBLOCK, or after
+ * SO_SNDTIMEO; EINTR). EMSGSIZE: @bytes.
+ *
+ * ORED_AREA_ABORT gives up what has been written: the open slot's mappings end.
+ * ORED_AREA_ROLL_BACK forgets all generations after a step, so that training can go
+ * on from there. ORED_AREA_WAIT waits until a step or a later one is complete: all holders
+ * have it (EAGAIN with O_NONBLOCK, or after SO_RCVTIMEO). poll() tells the same as
+ * POLLIN, of the newest generation; POLLOUT says that a commit would not wait.
  */
 struct ored_commit {
 	__aligned_u64	step;
@@ -652,31 +727,68 @@ struct ored_commit {
 	__aligned_u64	reserved[2];
 };
 
+/* Bits of ored_generation.flags */
+#define ORED_GENERATION_COMPLETE	(1U << 0)	/* all holders have it */
+#define ORED_GENERATION_DIGEST_ONLY	(1U << 1)	/* as it was committed */
+
 /**
- * struct ored_area_status - state of an area's newest generations
- * @step: current and previous step
+ * struct ored_generation - getsockopt(ORED_AREA_GENERATIONS): a generation that is
+ * here; the own ones from the newest on, then those held for peers
+ * @step: training step
+ * @bytes: its length
+ * @offset: where to map it
+ * @rank: whose state it is
+ * @digest: CRC32C over all of it
+ * @flags: ORED_GENERATION_*
+ * @meta_len: bytes of @meta in use
+ * @meta: as committed
+ * @reserved: zero
+ */
+struct ored_generation {
+	__aligned_u64	step;
+	__aligned_u64	bytes;
+	__aligned_u64	offset;
+	__u32		rank;
+	__u32		digest;
+	__u32		flags;
+	__u32		meta_len;
+	__u8		meta[ORED_AREA_META_MAX];
+	__aligned_u64	reserved[2];
+};
+
+/**
+ * struct ored_area_status - getsockopt(ORED_AREA_STATUS)
+ * @step: the own newest generation, and the one before; ORED_NO_STEP: none
  * @bytes: their lengths
- * @acked: bit r of word r / 64: rank r holds the current generation
+ * @complete: newest own step that all holders have; ORED_NO_STEP: none
+ * @acked: bit r of word r / 64: rank r holds the newest generation
  * @digest: CRC32C over all of each
  * @reserved: zero
  */
 struct ored_area_status {
 	__aligned_u64	step[2];
 	__aligned_u64	bytes[2];
+	__aligned_u64	complete;
 	__aligned_u64	acked[ORED_RANK_WORDS];
 	__u32		digest[2];
-	__aligned_u64	reserved[4];
+	__aligned_u64	reserved[8];
 };
 
+#define ORED_ANY_HOLDER		(~0U)
+
 /**
- * struct ored_area_read - fetches a range of a generation from a holder
+ * struct ored_area_read - copies a range of a generation and verifies it
  * @step: which generation
  * @offset: first byte
  * @length: bytes
  * @rank: whose state
- * @holder: from whom; ~0: the nearest that has it
- * @buffer: where to, a pointer; 0: into this area's slot
+ * @holder: from whom; ORED_ANY_HOLDER: the nearest that has it
+ * @buffer: where to, a pointer; 0: to the same place of the open slot
  * @reserved: zero
+ *
+ * Errors: ENOENT (no such generation there), ERANGE (beyond its end), EBADMSG (a
+ * digest is wrong: holder and place are in the sentence, and nothing of the bad block
+ * has been copied), EFAULT.
  */
 struct ored_area_read {
 	__aligned_u64	step;
@@ -698,6 +810,26 @@ struct ored_area_newest {
 	__aligned_u64	step;
 	__aligned_u64	holders[ORED_RANK_WORDS];
 	__aligned_u64	reserved[2];
+};
+
+/**
+ * struct ored_area_entry - getsockopt(ORED_AREA_LIST): an area of this namespace
+ * @conf: as it was made
+ * @uid: who made it
+ * @gid: his group then
+ * @handles: sockets that have it open; 0: nobody, it is an orphan unless mapped
+ * @mapped: 1: some process maps it
+ * @step: newest generation of its owner and the one before; ORED_NO_STEP: none
+ * @reserved: zero
+ */
+struct ored_area_entry {
+	struct ored_area_conf	conf;
+	__u32			uid;
+	__u32			gid;
+	__u32			handles;
+	__u32			mapped;
+	__aligned_u64		step[2];
+	__aligned_u64		reserved[2];
 };
 
 #endif /* _UAPI_LINUX_ORED_H */

@@ -24,7 +24,16 @@ PROTO_REDUCE, PROTO_CKPT = 0, 1
  POLICY, UNCOUNTED, RESULT_OF) = range(1, 14)
 TELL_AGAIN = 30
 (AREA_OPEN, AREA_REMOVE, AREA_COMMIT, AREA_ABORT, AREA_STATUS, AREA_READ,
- AREA_NEWEST) = range(32, 39)
+ AREA_NEWEST, AREA_ROLL_BACK, AREA_WAIT, AREA_GENERATIONS,
+ AREA_LIST) = range(32, 43)
+AREA_NAME_MAX, AREA_META_MAX, AREA_BLOCK = 64, 256, 65536
+AREA_BYTES_MAX = 1 << 40
+AREA_CREATE, AREA_EXCLUSIVE, AREA_READONLY, AREA_HUGE = 1, 2, 4, 8
+PLACE_GROUP, PLACE_RING = range(2)
+COMMIT_DIGEST_ONLY = 1
+GENERATION_COMPLETE, GENERATION_DIGEST_ONLY = 1, 2
+ANY_HOLDER = 0xffffffff
+NO_STEP = 0xffffffffffffffff
 
 JOIN_KEY = 1
 
@@ -141,24 +150,32 @@ class Uncounted(Structure):
     _fields_ = [("op", c_uint64), ("chunk", c_uint32), ("chunks", c_uint32)]
 
 
-class Area(Structure):
-    _fields_ = [("name", c_uint8 * 64), ("flags", c_uint32),
-                ("mode", c_uint32), ("bytes", c_uint64), ("epoch", c_uint64),
+class AreaConf(Structure):
+    _fields_ = [("name", c_uint8 * AREA_NAME_MAX), ("flags", c_uint32),
+                ("mode", c_uint32), ("bytes", c_uint64), ("memory", c_uint64),
                 ("group", c_uint32), ("owner", c_uint32),
-                ("copies", c_uint32), ("reserved0", c_uint32),
-                ("reserved", c_uint64 * 4)]
+                ("copies", c_uint32), ("nranks", c_uint32),
+                ("placement", c_uint32), ("jump", c_uint32),
+                ("reserved", c_uint64 * 3)]
 
 
 class Commit(Structure):
     _fields_ = [("step", c_uint64), ("flags", c_uint32),
                 ("meta_len", c_uint32), ("bytes", c_uint64),
-                ("meta", c_uint8 * 256), ("reserved", c_uint64 * 2)]
+                ("meta", c_uint8 * AREA_META_MAX), ("reserved", c_uint64 * 2)]
+
+
+class Generation(Structure):
+    _fields_ = [("step", c_uint64), ("bytes", c_uint64), ("offset", c_uint64),
+                ("rank", c_uint32), ("digest", c_uint32), ("flags", c_uint32),
+                ("meta_len", c_uint32), ("meta", c_uint8 * AREA_META_MAX),
+                ("reserved", c_uint64 * 2)]
 
 
 class AreaStatus(Structure):
     _fields_ = [("step", c_uint64 * 2), ("bytes", c_uint64 * 2),
-                ("acked", c_uint64 * RANK_WORDS), ("digest", c_uint32 * 2),
-                ("reserved", c_uint64 * 4)]
+                ("complete", c_uint64), ("acked", c_uint64 * RANK_WORDS),
+                ("digest", c_uint32 * 2), ("reserved", c_uint64 * 8)]
 
 
 class AreaRead(Structure):
@@ -173,13 +190,20 @@ class AreaNewest(Structure):
                 ("reserved", c_uint64 * 2)]
 
 
+class AreaEntry(Structure):
+    _fields_ = [("conf", AreaConf), ("uid", c_uint32), ("gid", c_uint32),
+                ("handles", c_uint32), ("mapped", c_uint32),
+                ("step", c_uint64 * 2), ("reserved", c_uint64 * 2)]
+
+
 # The header's name of each structure.
 STRUCTURES = {
     "sockaddr_ored": SockaddrOred, "ored_peer": Peer, "ored_join": Join,
     "ored_op": Op, "ored_stage": Stage, "ored_result": Result,
     "ored_group": Group, "ored_peer_state": PeerState,
-    "ored_policy": Policy, "ored_uncounted": Uncounted, "ored_area": Area,
-    "ored_commit": Commit, "ored_area_status": AreaStatus,
+    "ored_policy": Policy, "ored_uncounted": Uncounted, "ored_area_conf": AreaConf,
+    "ored_commit": Commit, "ored_generation": Generation,
+    "ored_area_status": AreaStatus, "ored_area_entry": AreaEntry,
     "ored_area_read": AreaRead, "ored_area_newest": AreaNewest,
 }
 
