@@ -202,3 +202,17 @@ judge() {
 	fi
 	return "$status"
 }
+
+# A helper program, compiled once per version of its source: prints its path.
+# $1: source in this folder, the rest: compiler flags.
+helper() {
+	local source=$here/$1 program
+	shift
+	program=$cache/${source##*/}-$(sha256sum <"$source" | cut -c1-12)
+	if [ ! -e "$program" ]; then
+		gcc -O2 "$@" -o "$work/helper" "$source" ||
+			die "can't compile $source"
+		mv "$work/helper" "$program"
+	fi
+	echo "$program"
+}

@@ -12,7 +12,7 @@ qemu_modules=(virtio_pci virtio_console 9p 9pnet_virtio overlay pvpanic_pci)
 
 qemu_prepare() {
 	local tool
-	for tool in "$qemu" busybox cpio depmod modprobe flock setpriv; do
+	for tool in "$qemu" busybox cpio depmod flock gcc modprobe setpriv; do
 		command -v "$tool" >/dev/null ||
 			die "no $tool: run selftests/deps vm"
 	done
@@ -109,8 +109,10 @@ qemu_append() {
 	echo sysctl.kernel.panic_on_rcu_stall=1
 	echo rcupdate.rcu_cpu_stall_timeout=90 workqueue.watchdog_thresh=90
 	echo random.trust_cpu=on mitigations=off audit=0 apparmor=0
-	# Emulated clocks are not compared with each other.
+	# Emulated clocks are not compared with each other, nor one measured by
+	# another while this machine may be busy.
 	echo tsc=reliable no_timer_check
+	[[ " ${machine[*]} " != *,thread=multi* ]] || echo "tsc_early_khz=$("$(helper tsc.c)")"
 	# As in debug/uml.sh: checkers go on after a finding. Setting up interrupts by
 	# ACPI takes this kernel half a minute, and virtio needs none of those.
 	[ "$kernel" != debug-smp ] || echo panic_on_warn=0 pci=noacpi ignore_loglevel \

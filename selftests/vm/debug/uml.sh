@@ -22,25 +22,11 @@ uml_prepare() {
 	stage_modules "$tree" "$release"
 }
 
-# A helper program, compiled once per version of its source: prints its path.
-# $1: source in debug/, the rest: compiler flags.
-uml_helper() {
-	local source=$here/debug/$1 helper
-	shift
-	helper=$cache/${source##*/}-$(sha256sum <"$source" | cut -c1-12)
-	if [ ! -e "$helper" ]; then
-		gcc -O2 "$@" -o "$work/helper" "$source" ||
-			die "can't compile $source"
-		mv "$work/helper" "$helper"
-	fi
-	echo "$helper"
-}
-
 # The guest's first root, as small as the RAM file system of a QEMU guest.
 uml_root() {
 	local root=$work/root
 	mkdir -p "$root"/{dev,proc,ro,rw,keep,new}
-	cp "$(uml_helper init.c -static)" "$root/init"
+	cp "$(helper debug/init.c -static)" "$root/init"
 	cp -r "$work/guest" "$root/ored"
 	printf '%s\n' "${visible[@]}" | sort -u >"$root/visible"
 	echo "$modules" >"$root/modules-from"
@@ -69,7 +55,7 @@ uml_boot() {
 	readarray -t arguments < <(uml_arguments)
 	# The host's randomness seeds the guest's; see detrand.c.
 	[ -z "$virtual$seed" ] || environment=(
-		"LD_PRELOAD=$(uml_helper detrand.c -shared -fPIC)"
+		"LD_PRELOAD=$(helper debug/detrand.c -shared -fPIC)"
 		"ORED_SEED=${seed:-0}")
 	trap 'uml_end; on_signal INT 130' INT
 	trap 'uml_end; on_signal TERM 143' TERM
