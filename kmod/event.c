@@ -14,7 +14,7 @@
 static bool live;
 
 /* An event that is being told */
-struct ored_event {
+struct ored_message {
 	struct net	*net;
 	struct sk_buff	*skb;
 	void		*head;
@@ -26,7 +26,7 @@ struct ored_event {
  * released. Return: false if nobody listens, or there is no memory, which
  * listeners are told.
  */
-static bool begin(struct ored_event *event, struct net *net, u8 command)
+static bool begin(struct ored_message *event, struct net *net, u8 command)
 {
 	if (!READ_ONCE(live) || !genl_has_listeners(&ored_genl, net, ORED_EVENTS))
 		return false;
@@ -40,7 +40,7 @@ static bool begin(struct ored_event *event, struct net *net, u8 command)
 	return true;
 }
 
-static void end(struct ored_event *event, int err)
+static void end(struct ored_message *event, int err)
 {
 	if (WARN_ON_ONCE(!event->head || err)) {
 		nlmsg_free(event->skb);
@@ -58,7 +58,7 @@ static void end(struct ored_event *event, int err)
  */
 void ored_event_setup(struct ored_net *on, const struct ored_setup *setup, u8 command)
 {
-	struct ored_event event;
+	struct ored_message event;
 
 	lockdep_assert_held(&on->lock);
 	rcu_read_lock();
@@ -74,7 +74,7 @@ void ored_event_setup(struct ored_net *on, const struct ored_setup *setup, u8 co
  */
 void ored_event_rank(struct ored_member *m, u8 command)
 {
-	struct ored_event event;
+	struct ored_message event;
 
 	lockdep_assert_held(&m->lock);
 	rcu_read_lock();
@@ -92,7 +92,7 @@ void ored_event_rank(struct ored_member *m, u8 command)
  */
 void ored_event_peer(struct ored_link *l, u8 status)
 {
-	struct ored_event event;
+	struct ored_message event;
 
 	lockdep_assert_held(&l->lock);
 	trace_ored_peer(l, status);
@@ -140,7 +140,7 @@ static int put_op(struct sk_buff *skb, const struct ored_slot *slot, u32 loss_pp
  */
 void ored_event_op(const struct ored_slot *slot, u32 loss_ppm, const unsigned long *missing)
 {
-	struct ored_event event;
+	struct ored_message event;
 
 	rcu_read_lock();
 	if (begin(&event, slot->m->on->net, ORED_CMD_OP_NTF))
