@@ -34,6 +34,8 @@ RANGES = {
     "ceiling_us": ((2000, 274877906), (1999, 274877907)),
 }
 NONSENSE = ("-1", "x", "1x")
+# Not of the policy: its default depends on the machine; test_areas tries it.
+CAP = "ckpt_max_bytes"
 
 
 def read(namespace, name):
@@ -42,8 +44,9 @@ def read(namespace, name):
 
 
 def everything(namespace):
+    """The policy's."""
     with namespace:
-        names = sorted(os.listdir(FOLDER))
+        names = sorted(set(os.listdir(FOLDER)) - {CAP})
     return {name: read(namespace, name) for name in names}
 
 
@@ -67,7 +70,9 @@ def refused(namespace, name, value):
 def test_manual():
     """Its table has the names and the defaults of a new namespace."""
     with open(f"{TOP}/libored/man/ored.7") as file:
-        told = dict(ROW.findall(file.read()))
+        manual = file.read()
+    told = dict(ROW.findall(manual))
+    assert f".It net.ored.{CAP} Ta" in manual
     have = everything(Namespace())
     assert {name: int(value) for name, value in told.items()} == have, (told, have)
     assert set(have) == set(RANGES)
