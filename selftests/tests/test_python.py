@@ -132,4 +132,48 @@ def test_from_environment():
         assert group.state().group == 3
 
 
+def test_area():
+    """Saved, found again by its name, and loaded; with errors as sentences."""
+    state = bytes(contribution(0, COUNT))
+    with ored.Area("model", bytes=len(state) + 3, exclusive=True) as area:
+        assert area.generations() == () and area.capacity == len(state) + 3
+        area.save(1, state, b"run 1")
+        area.slot()[:4] = b"torn"
+        area.abort()
+        area.slot()[:5] = b"again"
+        area.commit(2, 5)
+        area.wait(1)
+    assert [a.name for a in ored.areas() if not a.handles] == ["model"]
+    with ored.Area("model", readonly=True) as area:
+        assert area.load() == (2, bytearray(b"again"))
+        assert area.load(1) == (1, bytearray(state))
+        part = bytearray(100)
+        area.read_into(part, 1, 50)
+        assert part == state[50:150]
+        with area.view(1) as memory:
+            assert memory == state and memory.readonly
+        newest = area.generations()[1]
+        assert (newest.step, newest.bytes, newest.meta, newest.complete) == (
+            1, len(state), b"run 1", True)
+        for call, code in ((area.abort, errno.EACCES), (lambda: area.load(7), errno.ENOENT)):
+            try:
+                call()
+                raise AssertionError("no error")
+            except ored.Error as error:
+                assert error.errno == code and error.strerror, error
+    with ored.Area("model") as area:
+        area.roll_back(1)
+        area.save(2, array.array("i", [1, 2, 3]))
+        assert area.load()[1] == array.array("i", [1, 2, 3]).tobytes()
+        for data, kind in ((bytes(len(state) + 4), ValueError), (memoryview(state)[::2],
+                                                                 ValueError)):
+            try:
+                area.save(3, data)
+                raise AssertionError("no error")
+            except kind:
+                pass
+    ored.remove_area("model")
+    assert not ored.areas()
+
+
 tap.main(globals())

@@ -16,6 +16,7 @@ PAYLOAD_MIN = 512    # a full chunk is never shorter
 RANK_WORDS = MAX_RANKS // 64
 
 PROTO_REDUCE = 0
+PROTO_CKPT = 1
 
 # enum ored_option
 JOIN = 1
@@ -28,6 +29,15 @@ PEERS = 9
 STATS = 10
 POLICY = 11
 UNCOUNTED = 12
+
+AREA_OPEN = 32
+AREA_REMOVE = 33
+AREA_COMMIT = 34
+AREA_ABORT = 35
+AREA_READ = 37
+AREA_ROLL_BACK = 39
+AREA_GENERATIONS = 41
+AREA_LIST = 42
 
 ALLREDUCE = 0
 
@@ -51,6 +61,17 @@ COUNTERS = (
     "bad_control", "path_shrunk", "nomem", "ns_short", "ns_version",
     "ns_type", "ns_session", "ns_group", "ns_epoch")
 
+# Checkpoint areas
+AREA_NAME_MAX = 64
+AREA_META_MAX = 256
+AREA_CREATE = 1
+AREA_EXCLUSIVE = 2
+AREA_READONLY = 4
+COMMIT_DIGEST_ONLY = 1
+GENERATION_COMPLETE = 1
+ANY_HOLDER = 0xffffffff
+NO_STEP = 0xffffffffffffffff
+
 # The structures, field by field; reserved ones are padding ("x")
 JOIN_STRUCT = struct.Struct("=6I2QI2H2I16s32x")
 PEER_STRUCT = struct.Struct("=2HI16s")
@@ -60,6 +81,11 @@ RESULT_STRUCT = struct.Struct(
 GROUP_STRUCT = struct.Struct("=6I2Q2I2HI4Q32x")
 PEER_STATE_STRUCT = struct.Struct("=2I3Q4I5Q32x")
 UNCOUNTED_STRUCT = struct.Struct("=Q2I")
+AREA_CONF_STRUCT = struct.Struct("=64s2I2Q6I24x")
+COMMIT_STRUCT = struct.Struct("=Q2IQ256s16x")
+GENERATION_STRUCT = struct.Struct("=3Q4I256s16x")
+AREA_READ_STRUCT = struct.Struct("=3Q2IQ16x")
+AREA_ENTRY_STRUCT = struct.Struct("=64s2I2Q6I24x4I2Q16x")
 POLICY_STRUCT = struct.Struct("=3I4B8I")
 POLICY_FIELDS = (
     "loss_skip", "loss_halt", "min_ranks", "mode", "deadline", "incast",

@@ -42,6 +42,15 @@ def writable(array: Any, dtype: Optional[str]) -> Tuple[memoryview, str]:
     return view, name
 
 
+def contiguous(array: Any) -> memoryview:
+    """The bytes of @array, whatever its dtype."""
+    view = memoryview(array)
+    if not view.c_contiguous:
+        raise ValueError("the array isn't C-contiguous (a strided or transposed"
+                         " view): save a copy")
+    return _flat(view)
+
+
 def target(array: Any) -> memoryview:
     """The bytes of @array, whatever its dtype, to be written to."""
     view = memoryview(array)
