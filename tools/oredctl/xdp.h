@@ -55,6 +55,12 @@ void xdp_link_path(const struct xdp_place *place, char path[XDP_PATH_MAX]);
 /* Calls @each with all pinned links of interfaces, until it returns something else than 0. */
 int xdp_each_link(int (*each)(const char *path, uint32_t netns, unsigned int index, void *arg),
 		  void *arg);
+/*
+ * Calls @each with all memberships that are not known to have gone; it may delete the
+ * one that it is called with from @map.
+ */
+void xdp_each_member(void (*each)(int map, const struct ored_x_session *key,
+				  const struct ored_x_member *m, void *arg), void *arg);
 /* Sees to it that pins can be made, or ends the program with what to type. */
 void xdp_need_folder(void);
 /* Removes everything that is pinned. */

@@ -359,28 +359,20 @@ static int show_link(const char *path, uint32_t netns, unsigned int index, void 
 	return 0;
 }
 
-static void show_members(void)
+static void show_member(int map, const struct ored_x_session *key,
+			const struct ored_x_member *m, void *arg)
 {
-	struct ored_x_session key, next, *at = NULL;
-	int fd = xdp_map("ored_members");
-	static struct ored_x_member m;
-
-	while (!bpf_map_get_next_key(fd, at, &next)) {
-		key = next;
-		at = &key;
-		if (bpf_map_lookup_elem(fd, &key, &m) || m.gone)
-			continue;
-		out_item();
-		out_u64("group", m.group, "group ");
-		out_u64("rank", m.rank, " rank ");
-		out_u64("ranks", m.nranks, " of ");
-		out_u64("epoch", m.epoch, " epoch ");
-		out_u64("port", m.port, " port ");
-		out_u64("done", m.retained, " ops done with ");
-		out_u64("netns", key.netns, " netns ");
-		out_item_end();
-	}
-	close(fd);
+	(void)map;
+	(void)arg;
+	out_item();
+	out_u64("group", m->group, "group ");
+	out_u64("rank", m->rank, " rank ");
+	out_u64("ranks", m->nranks, " of ");
+	out_u64("epoch", m->epoch, " epoch ");
+	out_u64("port", m->port, " port ");
+	out_u64("done", m->retained, " ops done with ");
+	out_u64("netns", key->netns, " netns ");
+	out_item_end();
 }
 
 int do_xdp_status(struct words *words)
@@ -411,7 +403,7 @@ int do_xdp_status(struct words *words)
 		out_text("\nthe module has no type information (BTF) for this kernel, or isn't loaded: all of this works, fentry at its functions doesn't");
 	out_item_end();
 	xdp_each_link(show_link, &netns);
-	show_members();
+	xdp_each_member(show_member, NULL);
 	out_end();
 	return STATUS_OK;
 }

@@ -89,6 +89,22 @@ int xdp_each_link(int (*each)(const char *path, uint32_t netns, unsigned int ind
 	return ret;
 }
 
+void xdp_each_member(void (*each)(int map, const struct ored_x_session *key,
+				  const struct ored_x_member *m, void *arg), void *arg)
+{
+	struct ored_x_session key, next, *at = NULL;
+	int map = xdp_map("ored_members");
+	static struct ored_x_member m;
+
+	while (!bpf_map_get_next_key(map, at, &next)) {
+		key = next;
+		at = &key;
+		if (!bpf_map_lookup_elem(map, &key, &m) && !m.gone)
+			each(map, &key, &m, arg);
+	}
+	close(map);
+}
+
 void xdp_need_folder(void)
 {
 	struct statfs fs;

@@ -13,10 +13,13 @@
 #include <unistd.h>
 
 #include <linux/ored.h>
+#include <ored.h>
 
 #include "ored_trace.skel.h"
 #include "oredctl.h"
 #include "xdp.h"
+
+#define NOT_LOADED "the module is not loaded: after `modprobe ored`, run `oredctl xdp sync`"
 
 static void link_path(const char *program, char path[XDP_PATH_MAX])
 {
@@ -46,7 +49,7 @@ static const char *attach_one(struct bpf_program *program)
 		return NULL;
 	link = bpf_program__attach(program);
 	if (!link && errno == ENOENT)
-		return "the module is not loaded: after `modprobe ored`, run `oredctl xdp sync`";
+		return NOT_LOADED;
 	link_path(name, path);
 	if (!link || bpf_link__pin(link, path))
 		fail(STATUS_KERNEL, "attaching %s: %s", name, strerror(errno));
@@ -104,50 +107,40 @@ uint64_t xdp_trace_misses(void)
 	       misses_of("on_ored_chunk");
 }
 
-static int family(void)
+/* What the module has to tell of again */
+struct told {
+	uint32_t netns;
+	uint64_t since;
+};
+
+/* What it hasn't told of isn't there any more. */
+static void forget(int map, const struct ored_x_session *key, const struct ored_x_member *m,
+		   void *arg)
 {
-	FILE *file = fopen("/sys/module/ored/parameters/family", "r");
-	int number = -1;
+	const struct told *told = arg;
 
-	if (file && fscanf(file, "%d", &number) != 1)
-		number = -1;
-	if (file)
-		fclose(file);
-	return number;
-}
-
-/* What the module hasn't told of since @since isn't there any more. */
-static void forget(uint32_t netns, uint64_t since)
-{
-	struct ored_x_session key, next, *at = NULL;
-	int fd = xdp_map("ored_members");
-	static struct ored_x_member m;
-
-	while (!bpf_map_get_next_key(fd, at, &next)) {
-		key = next;
-		at = &key;
-		if (key.netns != netns || bpf_map_lookup_elem(fd, &key, &m))
-			continue;
-		if (!m.gone && m.told_ns < since)
-			bpf_map_delete_elem(fd, &key);
-	}
-	close(fd);
+	if (key->netns == told->netns && m->told_ns < told->since)
+		bpf_map_delete_elem(map, key);
 }
 
 const char *xdp_trace_sync(void)
 {
+	struct told told = { .netns = xdp_own_netns() };
 	struct timespec now;
-	int fd, number = family();
+	int fd;
 
-	if (number < 0 || !attached("on_ored_member"))
-		return "the module is not loaded: after `modprobe ored`, run `oredctl xdp sync`";
 	clock_gettime(CLOCK_MONOTONIC, &now);
-	fd = socket(number, SOCK_SEQPACKET | SOCK_CLOEXEC, ORED_PROTO_REDUCE);
+	told.since = (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
+	if (!attached("on_ored_member"))
+		return NOT_LOADED;
+	fd = ored_socket(ORED_PROTO_REDUCE);
+	if (fd == -EAFNOSUPPORT)
+		return NOT_LOADED;
 	if (fd < 0)
-		fail(STATUS_KERNEL, "a socket of ORED: %s", strerror(errno));
+		fail(STATUS_KERNEL, "a socket of ORED: %s", strerror(-fd));
 	if (setsockopt(fd, SOL_ORED, ORED_TELL_AGAIN, NULL, 0))
 		fail(STATUS_KERNEL, "asking the module for its memberships: %s", strerror(errno));
 	close(fd);
-	forget(xdp_own_netns(), (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec);
+	xdp_each_member(forget, &told);
 	return NULL;
 }
