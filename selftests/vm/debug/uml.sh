@@ -53,7 +53,9 @@ uml_boot() {
 	local arguments=() environment=() status=0
 	uml_root
 	readarray -t arguments < <(uml_arguments)
-	# The host's randomness seeds the guest's; see detrand.c.
+	# The host's randomness seeds the guest's, see detrand.c; and what the host
+	# leaves between a program and its heap becomes memory that the guest sizes
+	# its tables by.
 	[ -z "$virtual$seed" ] || environment=(
 		"LD_PRELOAD=$(helper debug/detrand.c -shared -fPIC)"
 		"ORED_SEED=${seed:-0}")
@@ -62,7 +64,7 @@ uml_boot() {
 	(
 		cd "$work" || exit
 		ulimit -c 0
-		exec env "${environment[@]}" "$image" "${arguments[@]}" \
+		exec setarch -R env "${environment[@]}" "$image" "${arguments[@]}" \
 			5>"$work/status" 6>"$work/coverage.tar" \
 			</dev/null >"$console" 2>&1
 	) &
