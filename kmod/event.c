@@ -110,10 +110,8 @@ static int put_op(struct sk_buff *skb, const struct ored_slot *slot, u32 loss_pp
 {
 	u64 words[ORED_RANK_WORDS] = {};
 	struct nlattr *nest;
-	u32 r;
 
-	for_each_set_bit(r, missing, slot->m->nranks)
-		words[r / 64] |= 1ULL << (r % 64);
+	bitmap_to_arr64(words, missing, slot->m->nranks);
 	if (ored_put_rank(skb, slot->m))
 		return -EMSGSIZE;
 	nest = nla_nest_start(skb, ORED_A_OP);

@@ -181,11 +181,11 @@ static int post(struct ored_sock *osk, struct ored_member *m, const struct ored_
 	struct ored_slot *slot;
 
 	lockdep_assert_held(&osk->send_mutex);
-	params.word = ored_rotate_choose(m, params.word, op->flags);
 	if (READ_ONCE(m->state) != ORED_STATE_JOINED)
 		return ored_sock_refuse(osk, EPIPE, "this socket has left its group");
 	if (!slot_is_free(m))
 		return 1;
+	params.word = ored_rotate_choose(m, params.word, op->flags);
 	slot = ored_slot_of(m, m->posted);
 	if (!copy_from_iter_full(slot->in, len, &msg->msg_iter))
 		return ored_sock_refuse(osk, EFAULT, "the bucket can't be read");

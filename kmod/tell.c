@@ -177,10 +177,11 @@ void ored_tell_refused(const struct ored_net *on, const struct sk_buff *skb,
 		       const struct ored_packet *pkt, u32 told, u64 epoch, u32 cause)
 {
 	struct ored_event_refused ev;
-	bool four = ip_hdr(skb)->version == 4;
+	bool four;
 
 	if (!trace_ored_refused_enabled())
 		return;
+	four = ip_hdr(skb)->version == 4;
 	memset(&ev, 0, sizeof(ev));
 	ev.netns = on->net->ns.inum;
 	ev.cause = cause;
