@@ -1,12 +1,17 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: GPL-2.0
-"""Prints how long some ops took, in microseconds: for host_determinism.sh.
+"""Prints how long ops took, in microseconds: for host_determinism.sh.
 
 Hosts at 100 Mbit/s and 100 us: what comes out depends on processor, queues and
 timers, so it only repeats if all of these do. Each op starts at the same
 distance from the timer's ticks, with all buckets ready. Nothing is congested:
 there a difference of one microsecond would grow to milliseconds.
+
+A line is the median of five ops: what the kernel does now and then by itself
+(writing files back, freeing pages) costs the op it meets some 30 us, and when
+it does depends on how fast the machine outside read the guest's files.
 """
+import statistics
 import time
 
 from lib import module, netns
@@ -14,7 +19,7 @@ from lib.netns import Network
 from lib.sockets import Ranks
 from lib.sums import contribution
 
-WARM_UP, OPS = 3, 3
+WARM_UP, OPS = 3, 5
 
 
 def at_next(period=0.1):
@@ -24,6 +29,7 @@ def at_next(period=0.1):
 
 
 def measure(hosts, count):
+    took = [[] for _ in range(hosts)]
     with Network(hosts, netem="delay 100us rate 100mbit", offloads=False) as net, \
             Ranks(net.hosts, bucket_max=count * 4) as group:
         for op in range(WARM_UP + OPS):
@@ -36,8 +42,9 @@ def measure(hosts, count):
             group.check(count, op)
             if op >= WARM_UP:
                 for rank, sock in enumerate(group):
-                    print(f"{hosts}x{count}/{op}/{rank}",
-                          sock.result(op).elapsed_ns // 1000)
+                    took[rank].append(sock.result(op).elapsed_ns // 1000)
+    for rank, times in enumerate(took):
+        print(f"{hosts}x{count}/{rank}", statistics.median(times), *times)
 
 
 module.modprobe()
