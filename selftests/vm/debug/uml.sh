@@ -50,13 +50,13 @@ uml_arguments() {
 }
 
 uml_boot() {
-	local arguments=() environment=() status=0
+	local arguments=() fixed=() status=0
 	uml_root
 	readarray -t arguments < <(uml_arguments)
 	# The host's randomness seeds the guest's, see detrand.c; and what the host
 	# leaves between a program and its heap becomes memory that the guest sizes
 	# its tables by.
-	[ -z "$virtual$seed" ] || environment=(
+	[ -z "$virtual$seed" ] || fixed=(setarch -R env
 		"LD_PRELOAD=$(helper debug/detrand.c -shared -fPIC)"
 		"ORED_SEED=${seed:-0}")
 	trap 'uml_end; on_signal INT 130' INT
@@ -64,7 +64,7 @@ uml_boot() {
 	(
 		cd "$work" || exit
 		ulimit -c 0
-		exec setarch -R env "${environment[@]}" "$image" "${arguments[@]}" \
+		exec "${fixed[@]}" "$image" "${arguments[@]}" \
 			5>"$work/status" 6>"$work/coverage.tar" \
 			</dev/null >"$console" 2>&1
 	) &
