@@ -93,6 +93,36 @@ def test_option_sizes():
     areas.remove("a")
 
 
+def test_option_lengths():
+    """An option's length that can't be read, or is none."""
+    with area() as a:
+        for length, code in ((raw.BAD, errno.EFAULT),
+                             (ctypes.byref(ctypes.c_int(-1)), errno.EINVAL)):
+            with refused(code, a):
+                raw.checked(raw.libc.getsockopt(a.fileno(), abi.SOL_ORED,
+                                                abi.AREA_STATUS, raw.BAD, length))
+
+
+@tap.cases("commit", "meta", "read", "remove", "nameless")
+def test_reserved(what):
+    """What must be zero, or be there; nothing is committed or removed."""
+    reserved = (abi.c_uint64 * 2)(0, 1)
+    meta = (abi.c_uint8 * abi.AREA_META_MAX)(7, 8)
+    option, value = {
+        "commit": (abi.AREA_COMMIT, abi.Commit(step=2, reserved=reserved)),
+        "meta": (abi.AREA_COMMIT, abi.Commit(step=2, meta=meta, meta_len=1)),
+        "read": (abi.AREA_READ, abi.AreaRead(step=1, length=1, holder=0,
+                                             reserved=reserved)),
+        "remove": (abi.AREA_REMOVE, areas.conf("a", bytes=SIZE)),
+        "nameless": (abi.AREA_REMOVE, abi.AreaConf())}[what]
+    with area() as a, Socket(proto=abi.PROTO_CKPT) as empty:
+        a.save(1, b"x")
+        sock = empty if what == "nameless" else a
+        with refused(errno.EINVAL, sock):
+            sock.set(option, value)
+        assert a.steps() == [1] and "a" in listed()
+
+
 def test_before_opening():
     with Socket(proto=abi.PROTO_CKPT) as sock:
         for option in (abi.AREA_COMMIT, abi.AREA_ABORT, abi.AREA_READ, abi.AREA_WAIT,
@@ -461,6 +491,38 @@ def test_mode(mode, read, write):
         assert in_child(drop, open_as) == write
         assert in_child(drop, areas.remove, "a") == errno.EPERM
     assert not listed()
+
+
+def open_as_owner(mode):
+    """Returns the flags by which the owner may no more, or 9."""
+    Area("mine", bytes=SIZE, mode=mode).close()
+    for flags in (abi.AREA_READONLY, 0):
+        try:
+            Area("mine", create=False, flags=flags).close()
+        except OSError as error:
+            assert error.errno == errno.EACCES
+            return flags
+    return 9
+
+
+@tap.cases((0o066, abi.AREA_READONLY), (0o466, 0), (0o600, 9))
+def test_mode_of_the_owner(mode, stopped_at):
+    """The owner's bits are his, even where others' allow more."""
+    assert in_child(drop, open_as_owner, mode) == stopped_at
+    areas.remove("mine")
+
+
+def open_as_group(flags=0):
+    os.setgroups([os.getegid()])
+    os.setuid(NOBODY)
+    open_as(flags)
+
+
+@tap.cases((0o606, errno.EACCES, errno.EACCES), (0o640, 0, errno.EACCES), (0o660, 0, 0))
+def test_mode_of_the_group(mode, read, write):
+    with area(mode=mode):
+        assert in_child(open_as_group, abi.AREA_READONLY) == read
+        assert in_child(open_as_group) == write
 
 
 def test_readonly_handle():

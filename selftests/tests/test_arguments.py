@@ -5,6 +5,7 @@
 import contextlib
 import ctypes
 import errno
+import itertools
 import mmap
 import socket
 import struct
@@ -229,9 +230,9 @@ def test_unknown_option(option):
             sock.getsockopt(abi.SOL_ORED, option, 64)
 
 
-@tap.cases(0, 6, 17, 299, 301)
-def test_unknown_level(level):
-    with Socket() as sock:
+@tap.cases(*itertools.product((abi.PROTO_REDUCE, abi.PROTO_CKPT), (0, 6, 17, 299, 301)))
+def test_unknown_level(proto, level):
+    with Socket(proto=proto) as sock:
         with refused(errno.ENOPROTOOPT):
             sock.setsockopt(level, 1, 1)
         with refused(errno.ENOPROTOOPT):

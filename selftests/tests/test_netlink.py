@@ -44,6 +44,16 @@ def test_group_round_trip():
     space.close()
 
 
+def test_timeout_and_port():
+    """The group's port is that of all ranks but those with one of their own."""
+    with Namespace() as space, Genl() as sock:
+        new(sock, 7, TWO, timeout_ms=4321, port=5000)
+        got = sock.do("group-get", group=7)
+        assert (got["timeout-ms"], got["port"]) == (4321, 5000), got
+        assert [p["peer"]["port"] for p in sock.dump("peer-get")] == [5000, 5001]
+    space.close()
+
+
 def test_newest_epoch():
     with Namespace() as space, Genl() as sock:
         for epoch in (2, 9, 4):
