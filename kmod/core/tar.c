@@ -14,9 +14,34 @@ void ored_map_init(struct ored_map *map, u32 bytes, u32 payload, u32 nranks)
 	map->bytes = bytes;
 	map->payload = payload;
 	map->nranks = nranks;
+	map->unit = 0;
 	map->chunks = DIV_ROUND_UP(bytes, payload);
+	map->longest = DIV_ROUND_UP(map->chunks, nranks);
 	map->quot = map->chunks / nranks;
 	map->rem = map->chunks % nranks;
+}
+
+/**
+ * ored_map_deal() - cuts a bucket by elements
+ * @map: what to fill in
+ * @bytes: length of the bucket, a multiple of @unit, 1 to ORED_MAX_BUCKET
+ * @payload: bytes of a full chunk, a multiple of @unit, not 0
+ * @nranks: ranks, not 0
+ * @unit: bytes of an element, not 0
+ *
+ * No shard has more chunks than the longest of ored_map_init() for the same
+ * bucket has.
+ */
+void ored_map_deal(struct ored_map *map, u32 bytes, u32 payload, u32 nranks, u32 unit)
+{
+	map->bytes = bytes;
+	map->payload = payload;
+	map->nranks = nranks;
+	map->unit = unit;
+	map->quot = bytes / unit / nranks;
+	map->rem = bytes / unit % nranks;
+	map->longest = DIV_ROUND_UP(ored_map_dealt(map, 0), payload);
+	map->chunks = map->longest * nranks;
 }
 
 /**
@@ -29,6 +54,8 @@ u64 ored_map_shard_bytes(const struct ored_map *map, u32 rank)
 	u32 count = ored_map_count(map, rank);
 	u64 start, end;
 
+	if (map->unit)
+		return ored_map_dealt(map, rank);
 	if (!count)
 		return 0;
 	start = (u64)ored_map_first(map, rank) * map->payload;

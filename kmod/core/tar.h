@@ -7,6 +7,11 @@
  * packet spans two owners. Shards differ by one chunk at the most; of a small
  * bucket some are empty.
  *
+ * Where shards are the caller's own, as in a reduce-scatter, he can't be told to
+ * care for payloads: there the elements are dealt out as evenly as they can be,
+ * the first shards having one more where it doesn't come out even, and each shard
+ * is cut into chunks of its own, of which the last may be shorter.
+ *
  * In each stage everybody has something for everybody. A stage has a round for
  * each peer, in which nobody sends to, or hears from, two.
  */
@@ -20,43 +25,78 @@
  * @bytes: length of the bucket, not 0
  * @payload: bytes of a full chunk
  * @nranks: ranks, that is shards
- * @chunks: chunks in all
- * @quot: chunks of every shard
+ * @unit: bytes of an element, where elements are dealt out; 0: chunks are
+ * @longest: chunks of the longest shard
+ * @chunks: chunks in all; where elements are dealt out, @longest for each shard,
+ *	of which the last may not be there
+ * @quot: chunks or elements of every shard
  * @rem: the first @rem shards have one more
  */
 struct ored_map {
 	u32	bytes;
 	u32	payload;
 	u32	nranks;
+	u32	unit;
+	u32	longest;
 	u32	chunks;
 	u32	quot;
 	u32	rem;
 };
 
 void ored_map_init(struct ored_map *map, u32 bytes, u32 payload, u32 nranks);
+void ored_map_deal(struct ored_map *map, u32 bytes, u32 payload, u32 nranks, u32 unit);
+
+/* What every shard has, and one more if it is among the first */
+static inline u32 ored_map_share(const struct ored_map *map, u32 rank)
+{
+	return map->quot + (rank < map->rem);
+}
+
+/* Where elements are dealt out: bytes of @rank's shard */
+static inline u32 ored_map_dealt(const struct ored_map *map, u32 rank)
+{
+	return ored_map_share(map, rank) * map->unit;
+}
 
 /* Chunks of @rank's shard */
 static inline u32 ored_map_count(const struct ored_map *map, u32 rank)
 {
-	return map->quot + (rank < map->rem);
+	if (map->unit)
+		return DIV_ROUND_UP(ored_map_dealt(map, rank), map->payload);
+	return ored_map_share(map, rank);
 }
 
 /* First chunk of @rank's shard, counted over the bucket */
 static inline u32 ored_map_first(const struct ored_map *map, u32 rank)
 {
+	if (map->unit)
+		return map->longest * rank;
 	return map->quot * rank + min(rank, map->rem);
+}
+
+/* Where elements are dealt out: where @rank's shard starts in the bucket */
+static inline u32 ored_map_start(const struct ored_map *map, u32 rank)
+{
+	return (map->quot * rank + min(rank, map->rem)) * map->unit;
 }
 
 /* Where chunk @chunk, counted over the bucket, starts in it */
 static inline u32 ored_map_offset(const struct ored_map *map, u32 chunk)
 {
+	if (map->unit)
+		return ored_map_start(map, chunk / map->longest) +
+		       chunk % map->longest * map->payload;
 	return chunk * map->payload;
 }
 
-/* Bytes of chunk @chunk, counted over the bucket */
+/* Bytes of chunk @chunk, counted over the bucket, which is there */
 static inline u32 ored_map_length(const struct ored_map *map, u32 chunk)
 {
-	return min(map->payload, map->bytes - ored_map_offset(map, chunk));
+	u32 end = map->bytes;
+
+	if (map->unit)
+		end = ored_map_start(map, chunk / map->longest + 1);
+	return min(map->payload, end - ored_map_offset(map, chunk));
 }
 
 u64 ored_map_shard_bytes(const struct ored_map *map, u32 rank);

@@ -67,6 +67,21 @@ u16 ored_params_rotated(u16 word, u8 rotate)
 	return (u16)((word & ~(3 << 7)) | (rotate & 3) << 7);
 }
 
+/* On the wire only: a broadcast from a rank that needs an eighth bit */
+#define BROADCAST_HIGH	5
+
+/**
+ * ored_params_broadcast() - packs the small parameters of a broadcast
+ * @root: rank that broadcasts
+ * @mode: enum ored_mode
+ */
+u16 ored_params_broadcast(u8 root, u8 mode)
+{
+	u8 kind = root & 128 ? BROADCAST_HIGH : ORED_BROADCAST;
+
+	return (u16)((root & 127) << 5 | kind << 2 | (mode & 3));
+}
+
 u8 ored_params_dtype(u16 word)
 {
 	return word >> 9 & 7;
@@ -79,7 +94,9 @@ u8 ored_params_reduction(u16 word)
 
 u8 ored_params_kind(u16 word)
 {
-	return word >> 2 & 7;
+	u8 kind = word >> 2 & 7;
+
+	return kind == BROADCAST_HIGH ? ORED_BROADCAST : kind;
 }
 
 u8 ored_params_mode(u16 word)
@@ -89,6 +106,9 @@ u8 ored_params_mode(u16 word)
 
 u8 ored_params_rotate(u16 word)
 {
+	/* There it is a part of the root. */
+	if (ored_params_kind(word) == ORED_BROADCAST)
+		return ORED_ROTATE_OFF;
 	return word >> 7 & 3;
 }
 
@@ -120,9 +140,36 @@ bool ored_params_possible(const struct ored_params *params)
 	       (mode == ORED_MODE_BOUNDED || mode == ORED_MODE_RELIABLE);
 }
 
+/**
+ * ored_params_root() - the rank that broadcasts
+ * @word: of a broadcast
+ */
+u8 ored_params_root(u16 word)
+{
+	return (u8)(word >> 5 & 127) | ((word >> 2 & 7) == BROADCAST_HIGH ? 128 : 0);
+}
+
 bool ored_params_equal(const struct ored_params *a, const struct ored_params *b)
 {
 	return a->bytes == b->bytes && a->word == b->word;
+}
+
+static u8 part_of(u16 word, u8 field)
+{
+	switch (field) {
+	case ORED_FIELD_KIND:
+		return ored_params_kind(word);
+	case ORED_FIELD_ROOT:
+		return ored_params_root(word);
+	case ORED_FIELD_DTYPE:
+		return ored_params_dtype(word);
+	case ORED_FIELD_REDUCTION:
+		return ored_params_reduction(word);
+	case ORED_FIELD_HADAMARD:
+		return hadamard(word);
+	default:
+		return ored_params_mode(word);
+	}
 }
 
 /**
@@ -131,26 +178,28 @@ bool ored_params_equal(const struct ored_params *a, const struct ored_params *b)
  * @b: the other's
  * @value: receives both values of it
  *
+ * The kind comes first: it says what the other bits mean.
+ *
  * Return: enum ored_field; ORED_FIELD_NONE if they agree, in all but perhaps
  * whether the group has decided to transform it
  */
 u8 ored_params_differ(const struct ored_params *a, const struct ored_params *b,
 		      u64 value[2])
 {
-	static u8 (* const part[])(u16 word) = {
-		[ORED_FIELD_DTYPE] = ored_params_dtype,
-		[ORED_FIELD_REDUCTION] = ored_params_reduction,
-		[ORED_FIELD_KIND] = ored_params_kind,
-		[ORED_FIELD_MODE] = ored_params_mode,
-		[ORED_FIELD_HADAMARD] = hadamard,
+	static const u8 sums[] = {
+		ORED_FIELD_KIND, ORED_FIELD_DTYPE, ORED_FIELD_REDUCTION, ORED_FIELD_MODE,
+		ORED_FIELD_HADAMARD,
 	};
-	u8 f;
+	static const u8 broadcasts[] = { ORED_FIELD_KIND, ORED_FIELD_ROOT, ORED_FIELD_MODE };
+	bool roots = ored_params_kind(a->word) == ORED_BROADCAST;
+	const u8 *fields = roots ? broadcasts : sums;
+	u32 i, n = roots ? ARRAY_SIZE(broadcasts) : ARRAY_SIZE(sums);
 
-	for (f = ORED_FIELD_DTYPE; f < ARRAY_SIZE(part); f++) {
-		value[0] = part[f](a->word);
-		value[1] = part[f](b->word);
+	for (i = 0; i < n; i++) {
+		value[0] = part_of(a->word, fields[i]);
+		value[1] = part_of(b->word, fields[i]);
 		if (value[0] != value[1])
-			return f;
+			return fields[i];
 	}
 	value[0] = a->bytes;
 	value[1] = b->bytes;
@@ -334,7 +383,7 @@ int ored_failure_parse(const void *data, size_t len, struct ored_failure *mm)
 
 	if (len < ORED_FAILURE_BYTES)
 		return -EBADMSG;
-	if (p[0] == ORED_FIELD_NONE || (p[0] > ORED_FIELD_HADAMARD && p[0] < ORED_FAILURE_GONE))
+	if (p[0] == ORED_FIELD_NONE || (p[0] > ORED_FIELD_ROOT && p[0] < ORED_FAILURE_GONE))
 		return -EBADMSG;
 	mm->field = p[0];
 	mm->rank[0] = p[1];

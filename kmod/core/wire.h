@@ -110,7 +110,8 @@ struct ored_wire {
  * struct ored_params - what all ranks must agree on about an op
  * @bytes: length of the bucket
  * @word: dtype, reduction, kind and mode as ored_params_word() packs them, and
- *	enum ored_rotate
+ *	enum ored_rotate; of a broadcast, which adds nothing up, the root in place of
+ *	dtype, reduction and that
  */
 struct ored_params {
 	u32	bytes;
@@ -212,6 +213,7 @@ struct ored_failure {
 #define ORED_FAILURE_BYTES	20
 
 u16 ored_params_word(u8 dtype, u8 reduction, u8 kind, u8 mode);
+u16 ored_params_broadcast(u8 root, u8 mode);
 u8 ored_params_dtype(u16 word);
 u8 ored_params_reduction(u16 word);
 u8 ored_params_kind(u16 word);
@@ -219,6 +221,7 @@ u8 ored_params_mode(u16 word);
 u8 ored_params_rotate(u16 word);
 bool ored_params_possible(const struct ored_params *params);
 u16 ored_params_rotated(u16 word, u8 rotate);
+u8 ored_params_root(u16 word);
 bool ored_params_equal(const struct ored_params *a, const struct ored_params *b);
 
 /* Is what the op sends around Hadamard-transformed? */

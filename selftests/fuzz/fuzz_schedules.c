@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * How a bucket is cut and who sends what to whom. The input chooses bucket,
- * payload and ranks, and is then a script of arrivals, in any order and more
- * than once: every chunk has one owner, every rank gets every chunk, and
- * nothing counts twice.
+ * payload, ranks and kind, and is then a script of arrivals, in any order and more
+ * than once: every chunk has one owner, every rank gets every chunk that its
+ * collective promises, and nothing counts twice.
  */
 
 #include "fuzz.h"
 #include "../../kmod/core/chunkmap.h"
 #include "../../kmod/core/incast.h"
+#include "../../kmod/core/kind.h"
 #include "../../kmod/core/tar.h"
 #include "../../kmod/core/wire.h"
 #include "../../uapi/linux/ored.h"
@@ -41,6 +42,32 @@ static void check_cut(const struct ored_map *map)
 		at += ored_map_length(map, chunk);
 	}
 	MUST(map->chunks > WALK_MOST || at == map->bytes);
+}
+
+/* The same where elements are dealt out, and each shard has its own chunks */
+static void check_deal(const struct ored_map *map)
+{
+	u32 rank, i, at = 0;
+
+	for (rank = 0; rank < map->nranks; rank++) {
+		u32 first = ored_map_first(map, rank), count = ored_map_count(map, rank);
+
+		MUST(count && count <= map->longest);
+		MUST(map->nranks == 1 || count - 1 < 1U << ORED_CHUNK_BITS);
+		MUST(ored_map_start(map, rank) == at);
+		at += ored_map_shard_bytes(map, rank);
+		for (i = 0; i < min(count, WALK_MOST / map->nranks); i++) {
+			u32 len = ored_map_length(map, first + i);
+
+			MUST(ored_map_offset(map, first + i) ==
+			     ored_map_start(map, rank) + i * map->payload);
+			MUST(len == map->payload || (i == count - 1 && len < map->payload));
+			MUST(len && len % map->unit == 0);
+		}
+		MUST(ored_map_offset(map, first + count - 1) +
+		     ored_map_length(map, first + count - 1) == at);
+	}
+	MUST(at == map->bytes);
 }
 
 /* In a round everybody sends to one and hears one; in all rounds, everybody. */
@@ -106,6 +133,7 @@ struct heard {
 
 struct model {
 	struct ored_map cut;
+	u16 word;		/* what is played */
 	struct heard *heard;	/* by receiver and sender */
 	u32 *contributions;	/* by chunk of the bucket */
 };
@@ -131,7 +159,8 @@ static void begin_stage(struct model *m, u32 stage)
 
 			h->fresh = 0;
 			ored_chunkmap_reset(&h->map, room);
-			h->map.count = ored_map_count(&m->cut, owner_of(stage, from, to));
+			h->map.count = stage ? ored_kind_gathers(&m->cut, m->word, from, to) :
+					       ored_kind_scatters(&m->cut, m->word, from, to);
 		}
 	}
 }
@@ -173,12 +202,32 @@ static void play_stage(struct model *m, u32 stage, struct fuzz_input *in)
 	}
 }
 
+/* Chunks that a rank should hear in a stage, over all senders */
+static u32 due(const struct model *m, u32 stage, u32 rank)
+{
+	u32 own = ored_map_count(&m->cut, rank), n = m->cut.nranks, chunks = 0, r;
+	bool root = rank == ored_params_root(m->word);
+
+	for (r = 0; r < n; r++)
+		chunks += ored_map_count(&m->cut, r);
+	switch (ored_params_kind(m->word)) {
+	case ORED_ALLREDUCE:
+		return stage ? chunks - own : own * (n - 1);
+	case ORED_REDUCE_SCATTER:
+		return stage ? 0 : own * (n - 1);
+	case ORED_BROADCAST:
+		return root ? 0 : stage ? chunks - own : own;
+	default:
+		return stage ? chunks - own : 0;
+	}
+}
+
 static void check_stage(struct model *m, u32 stage)
 {
 	u32 rank, from, chunk, got;
 
 	for (rank = 0; rank < m->cut.nranks; rank++) {
-		got = ored_map_count(&m->cut, rank);
+		got = 0;
 		for (from = 0; from < m->cut.nranks; from++) {
 			struct heard *h = heard_by(m, rank, from);
 
@@ -189,17 +238,17 @@ static void check_stage(struct model *m, u32 stage)
 			got += h->fresh;
 		}
 		/* All of its shard from each, or the whole bucket once. */
-		MUST(got == (stage ? m->cut.chunks :
-			     m->cut.nranks * ored_map_count(&m->cut, rank)));
+		MUST(got == due(m, stage, rank));
 	}
-	for (chunk = 0; chunk < m->cut.chunks; chunk++)
+	for (chunk = 0; chunk < m->cut.chunks && ored_params_kind(m->word) == ORED_ALLREDUCE;
+	     chunk++)
 		MUST(m->contributions[chunk] == m->cut.nranks - 1);
 }
 
-static void play(const struct ored_map *cut, struct fuzz_input *in)
+static void play(const struct ored_map *cut, u16 word, struct fuzz_input *in)
 {
 	u32 pairs = cut->nranks * cut->nranks, stage, i, room = ored_map_count(cut, 0);
-	struct model m = { .cut = *cut };
+	struct model m = { .cut = *cut, .word = word };
 
 	m.heard = calloc(pairs, sizeof(*m.heard));
 	m.contributions = calloc(cut->chunks, sizeof(u32));
@@ -218,6 +267,25 @@ static void play(const struct ored_map *cut, struct fuzz_input *in)
 	free(m.contributions);
 }
 
+/* An op of any kind, on a model of all its packets; some can't be. */
+static void play_kind(u32 bytes, u32 payload, u32 nranks, struct fuzz_input *in)
+{
+	u32 kind = fuzz_u8(in), dtype = fuzz_u8(in) % 16;
+	struct ored_params p = { .bytes = 1 + bytes % (MODEL_CHUNKS * payload) };
+	struct ored_map map;
+
+	p.word = kind % 8 == ORED_BROADCAST ? ored_params_broadcast((u8)dtype, 1) :
+		 ored_params_word((u8)dtype, 0, (u8)kind, 1);
+	if (kind % 8 == ORED_BARRIER)
+		p.bytes = nranks * ORED_BARRIER_BYTES;
+	if (!ored_kind_fits(&p, nranks, ORED_MAX_BUCKET))
+		return;
+	ored_kind_map(&map, &p, payload, nranks);
+	if (map.unit)
+		check_deal(&map);
+	play(&map, p.word, in);
+}
+
 int LLVMFuzzerTestOneInput(const u8 *data, size_t len)
 {
 	struct fuzz_input in = { data, len };
@@ -232,7 +300,6 @@ int LLVMFuzzerTestOneInput(const u8 *data, size_t len)
 	check_turns(nranks, payload % 17);
 	/* A model of all its packets for a bucket of a size like that. */
 	nranks = 2 + nranks % (MODEL_RANKS - 1);
-	ored_map_init(&map, 1 + bytes % (MODEL_CHUNKS * payload), payload, nranks);
-	play(&map, &in);
+	play_kind(bytes, payload, nranks, &in);
 	return 0;
 }

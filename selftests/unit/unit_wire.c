@@ -238,8 +238,10 @@ TEST(params_word__every_part)
 		CHECK(word < 1 << 12);
 		CHECK_EQ(ored_params_dtype(word), dtype);
 		CHECK_EQ(ored_params_reduction(word), reduction);
-		CHECK_EQ(ored_params_kind(word), kind);
+		CHECK_EQ(ored_params_kind(word), kind == 5 ? ORED_BROADCAST : kind);
 		CHECK_EQ(ored_params_mode(word), mode);
+		if (ored_params_kind(word) == ORED_BROADCAST)
+			rotate = ORED_ROTATE_OFF;
 		CHECK_EQ(ored_params_rotate(word), rotate);
 		CHECK_EQ(ored_params_is_rotated(word), rotate & 1);
 		CHECK_EQ(ored_params_rotate(plain), ORED_ROTATE_OFF);
@@ -252,6 +254,33 @@ TEST(params_word__every_part)
 	CHECK_EQ(ored_params_word(0, 0, 0, 0xff) & 0xffc, 0);
 }
 
+/* The root of a broadcast has the place of dtype and reduction, and is a part too. */
+TEST(params_broadcast__every_root)
+{
+	u32 root, other, mode;
+	u64 value[2];
+
+	for (root = 0; root < 256; root++) {
+		for (mode = 0; mode < 4; mode++) {
+			u16 word = ored_params_broadcast((u8)root, (u8)mode);
+
+			CHECK(word < 1 << 12);
+			CHECK_EQ(ored_params_kind(word), ORED_BROADCAST);
+			CHECK_EQ(ored_params_root(word), root);
+			CHECK_EQ(ored_params_mode(word), mode);
+		}
+		for (other = 0; other < 256; other++) {
+			struct ored_params a = { 8, ored_params_broadcast((u8)root, 1) };
+			struct ored_params b = { 8, ored_params_broadcast((u8)other, 1) };
+
+			CHECK_EQ(ored_params_differ(&a, &b, value),
+				 root == other ? ORED_FIELD_NONE : ORED_FIELD_ROOT);
+			CHECK_EQ(ored_params_equal(&a, &b), root == other);
+			CHECK(root == other || (value[0] == root && value[1] == other));
+		}
+	}
+}
+
 TEST(params_differ__names_the_field)
 {
 	static const struct {
@@ -259,16 +288,18 @@ TEST(params_differ__names_the_field)
 		u32 bytes;
 		u64 value[2];
 	} c[] = {
-		{ ORED_FIELD_NONE,	1, 2, 3, 1, 4096, { 4096, 4096 } },
-		{ ORED_FIELD_BYTES,	1, 2, 3, 1, 4100, { 4096, 4100 } },
-		{ ORED_FIELD_DTYPE,	5, 2, 3, 1, 4096, { 1, 5 } },
-		{ ORED_FIELD_REDUCTION,	1, 0, 3, 1, 4096, { 2, 0 } },
-		{ ORED_FIELD_KIND,	1, 2, 4, 1, 4096, { 3, 4 } },
-		{ ORED_FIELD_MODE,	1, 2, 3, 2, 4096, { 1, 2 } },
+		{ ORED_FIELD_NONE,	1, 2, 2, 1, 4096, { 4096, 4096 } },
+		{ ORED_FIELD_BYTES,	1, 2, 2, 1, 4100, { 4096, 4100 } },
+		{ ORED_FIELD_DTYPE,	5, 2, 2, 1, 4096, { 1, 5 } },
+		{ ORED_FIELD_REDUCTION,	1, 0, 2, 1, 4096, { 2, 0 } },
+		{ ORED_FIELD_KIND,	1, 2, 4, 1, 4096, { 2, 4 } },
+		{ ORED_FIELD_MODE,	1, 2, 2, 2, 4096, { 1, 2 } },
 		/* the dtype explains other lengths */
-		{ ORED_FIELD_DTYPE,	5, 2, 3, 1, 8192, { 1, 5 } },
+		{ ORED_FIELD_DTYPE,	5, 2, 2, 1, 8192, { 1, 5 } },
+		/* and the kind what the others mean */
+		{ ORED_FIELD_KIND,	5, 0, 3, 2, 8192, { 2, 3 } },
 	};
-	struct ored_params a = { 4096, ored_params_word(1, 2, 3, 1) };
+	struct ored_params a = { 4096, ored_params_word(1, 2, 2, 1) };
 	u32 i;
 
 	for (i = 0; i < ARRAY_SIZE(c); i++) {
@@ -462,7 +493,7 @@ TEST(failure_parse__every_length_and_field)
 		for (len = 0; len <= sizeof(data); len++) {
 			u8 *p = exactly(data, len);
 			bool good = len >= ORED_FAILURE_BYTES && field &&
-				    (field <= ORED_FIELD_HADAMARD || field == ORED_FAILURE_LEFT ||
+				    (field <= ORED_FIELD_ROOT || field == ORED_FAILURE_LEFT ||
 				     field == ORED_FAILURE_GONE);
 
 			CHECK_EQ(ored_failure_parse(p, len, &out),

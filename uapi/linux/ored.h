@@ -325,6 +325,7 @@ enum ored_field {
 	ORED_FIELD_KIND		= 4,
 	ORED_FIELD_MODE		= 5,
 	ORED_FIELD_HADAMARD	= 6,	/* values: enum ored_hadamard_mode */
+	ORED_FIELD_ROOT		= 7,	/* of a broadcast */
 };
 
 #define ORED_RANK_WORDS		(ORED_MAX_RANKS / 64)
