@@ -15,6 +15,7 @@
 #include "join.h"
 #include "leave.h"
 #include "lock.h"
+#include "op.h"
 #include "setup.h"
 
 static int ored_family;
@@ -317,11 +318,11 @@ static __poll_t ored_poll(struct file *file, struct socket *sock, poll_table *wa
 
 static int next_result_bytes(struct ored_member *m)
 {
-	int bytes = 0;
+	size_t bytes = 0;
 
 	spin_lock_bh(&m->lock);
 	if (m->received < m->finished)
-		bytes = ored_slot_of(m, m->received)->mine.bytes;
+		ored_op_result_at(ored_slot_of(m, m->received), &bytes);
 	spin_unlock_bh(&m->lock);
 	return bytes;
 }

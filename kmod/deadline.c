@@ -111,8 +111,12 @@ void ored_deadline_choose(struct ored_slot *slot, const struct ored_op *op)
 		wait = (u64)op->wait_us * NSEC_PER_USEC;
 	spin_lock_bh(&m->lock);
 	deadline = (u64)(deadline_us ?: m->policy.bound_us) * NSEC_PER_USEC;
-	ored_bound_limits(&m->bound, slot->params.bytes, deadline, wait, &slot->limits);
+	ored_bound_limits(&m->bound, ored_kind_cost(&slot->params), deadline, wait,
+			  &slot->limits);
 	spin_unlock_bh(&m->lock);
+	/* No gather follows that would need time. */
+	if (ored_params_kind(slot->params.word) == ORED_REDUCE_SCATTER)
+		slot->limits.seal = slot->limits.bound;
 }
 
 /**
@@ -170,6 +174,9 @@ static void look_around(struct ored_slot *slot, u64 now)
 		if (test_bit(l->rank, slot->need) && READ_ONCE(l->standing.posted) <= slot->op)
 			all = false;
 		if (left <= slot->op || !ored_standing_live(&l->standing, now, published))
+			continue;
+		/* Who has left what we broadcast has it, and we aren't behind. */
+		if (slot->delivers && left <= m->posted)
 			continue;
 		/* Who has left no more than what is posted here did so with our help. */
 		ored_term_left(&slot->term, left - slot->op, left > m->posted, now);

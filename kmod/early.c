@@ -88,7 +88,7 @@ void ored_early_end(struct ored_slot *slot, u64 took, u32 loss_ppm)
 	__must_hold(&slot->m->lock)
 {
 	struct ored_member *m = slot->m;
-	u64 quiet = ored_bound_quiet(&m->bound, slot->mine.bytes);
+	u64 quiet = ored_bound_quiet(&m->bound, ored_kind_cost(&slot->mine));
 	bool hard = slot->limit == ORED_LIMIT_HARD;
 	u32 takes = m->incast.own;
 	struct ored_link *l;
@@ -127,25 +127,29 @@ static bool has_all(const struct ored_slot *slot, u32 stage, u32 rank)
 				      atomic_read(&slot->peer[rank].scattering) <= 0;
 }
 
-/* Have the marks of all live senders been seen that still owe something? */
+/* Is anything owed, and have the marks of all live senders been seen that owe it? */
 static bool tails_seen(const struct ored_slot *slot, u32 stage, u64 now, u64 *round_trip)
 {
 	const unsigned long *tails = ored_slot_set(slot, slot->tails, stage);
 	u64 published = ored_limits_published(&slot->limits);
 	const struct ored_link *l;
+	bool owed = false;
 
 	*round_trip = 0;
 	ored_for_each_link(slot->m, l) {
 		if (!test_bit(l->rank, stage == ORED_SCATTER ? slot->need : slot->owners) ||
-		    has_all(slot, stage, l->rank) ||
-		    !ored_standing_live(&l->standing, now, published))
+		    has_all(slot, stage, l->rank))
+			continue;
+		owed = true;
+		if (!ored_standing_live(&l->standing, now, published))
 			continue;
 		if (!test_bit(l->rank, tails))
 			return false;
 		*round_trip = max(*round_trip, ored_link_round_trip_ns(l) +
 				  ored_rate_reorder(&l->rate) * (u64)NSEC_PER_USEC);
 	}
-	return true;
+	/* An op of which nothing is missing is about to be complete. */
+	return owed;
 }
 
 /**
@@ -163,12 +167,12 @@ u64 ored_early_stage_at(const struct ored_slot *slot, u32 stage, u64 now)
 	u64 round_trip;
 
 	lockdep_assert_held(&m->lock);
-	/* What nobody could gather yet is no loss. */
-	if (stage == ORED_GATHER && atomic_read(&slot->reducing))
+	/* What nobody could gather yet is no loss; who broadcasts waits for nothing. */
+	if ((stage == ORED_GATHER && atomic_read(&slot->reducing)) || slot->delivers)
 		return ORED_NEVER;
 	if (!m->early.tc_ppm || !tails_seen(slot, stage, now, &round_trip))
 		return ORED_NEVER;
-	return ored_early_at(&m->early, ored_bound_quiet(&m->bound, slot->mine.bytes),
+	return ored_early_at(&m->early, ored_bound_quiet(&m->bound, ored_kind_cost(&slot->mine)),
 			     READ_ONCE(slot->term.useful), round_trip, true);
 }
 

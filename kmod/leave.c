@@ -192,6 +192,8 @@ void ored_leave_heard(struct ored_link *l, const struct ored_packet *pkt)
 	ored_op_peer_left(m, l);
 	spin_unlock_bh(&m->lock);
 	ored_op_tell_failures(m);
+	/* Nobody waits any more for what it hasn't acknowledged. */
+	ored_op_acked_all(m);
 	if (pkt->flags & ORED_F_REQUEST)
 		ored_send_mark(l, ORED_F_FINAL);
 	if (READ_ONCE(m->state) == ORED_STATE_LEFT)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Messages: a bucket goes in, a reduced bucket comes out.
+ * Messages: a bucket, or a shard, goes in, and a result comes out.
  *
  * Neither call sleeps with its mutex held; the mutexes only keep two callers
  * from copying at the same time.
@@ -111,24 +111,72 @@ static int read_control(struct ored_sock *osk, struct msghdr *msg, struct ored_o
 }
 
 static int check_bucket(struct ored_sock *osk, const struct ored_member *m,
-			const struct ored_op *op, size_t len)
+			const struct ored_op *op, u64 len)
 {
 	u32 size = ored_dtype_size(op->dtype);
+	bool deals = op->kind == ORED_REDUCE_SCATTER || op->kind == ORED_ALL_GATHER;
 
 	if (len > m->conf.bucket_max)
 		return ored_sock_refuse(osk, EMSGSIZE,
-					"a bucket of %zu bytes is larger than this group's %llu",
+					"a bucket of %llu bytes is larger than this group's %llu",
 					len, (u64)m->conf.bucket_max);
 	if (!len)
 		return ored_sock_refuse(osk, EINVAL, "an empty bucket can't be reduced");
-	if (len % size)
+	if ((u32)len % size)
 		return ored_sock_refuse(osk, EINVAL,
-					"%zu bytes are no multiple of the element's %u", len, size);
+					"%llu bytes are no multiple of the element's %u",
+					len, size);
+	if (deals && (u32)len / size < m->nranks)
+		return ored_sock_refuse(osk, EINVAL,
+					"%u elements are too few: each of %u ranks has a shard",
+					(u32)len / size, m->nranks);
 	return 0;
 }
 
+/* A rank gives its shard: that of a bucket of the given length, or everybody the same. */
+static int check_shard(struct ored_sock *osk, const struct ored_member *m,
+		       const struct ored_params *params, size_t len)
+{
+	struct ored_map map;
+	u64 shard;
+
+	ored_kind_map(&map, params, m->payload, m->nranks);
+	shard = ored_map_shard_bytes(&map, m->rank);
+	if (shard == len)
+		return 0;
+	return ored_sock_refuse(osk, EINVAL,
+				"rank %u's shard of %u bytes has %llu, not the %zu that it gives",
+				m->rank, params->bytes, shard, len);
+}
+
+/* What all ranks must agree on, if the op can be */
+static int read_params(struct ored_sock *osk, const struct ored_member *m,
+		       const struct ored_op *op, size_t len, struct ored_params *params)
+{
+	u8 mode = op->mode ?: READ_ONCE(m->policy.mode);
+	u64 bytes = len;
+	int err;
+
+	if (op->kind == ORED_BROADCAST && op->root >= m->nranks)
+		return ored_sock_refuse(osk, EINVAL,
+					"root %u is not below %u, the size of the group",
+					op->root, m->nranks);
+	if (op->kind == ORED_BARRIER && len)
+		return ored_sock_refuse(osk, EINVAL, "a barrier carries nothing, and not %zu bytes",
+					len);
+	if (op->kind == ORED_ALL_GATHER)
+		bytes = op->length ?: (u64)len * m->nranks;
+	err = op->kind == ORED_BARRIER ? 0 : check_bucket(osk, m, op, bytes);
+	if (err)
+		return err;
+	params->bytes = op->kind == ORED_BARRIER ? m->nranks * ORED_BARRIER_BYTES : bytes;
+	params->word = op->kind == ORED_BROADCAST ? ored_params_broadcast(op->root, mode) :
+		       ored_params_word(op->dtype, op->reduction, op->kind, mode);
+	return op->kind == ORED_ALL_GATHER ? check_shard(osk, m, params, len) : 0;
+}
+
 static int send_setup(struct ored_sock *osk, struct msghdr *msg, size_t len,
-		      struct ored_member **m, struct ored_op *op)
+		      struct ored_member **m, struct ored_op *op, struct ored_params *params)
 {
 	int err;
 
@@ -146,7 +194,7 @@ static int send_setup(struct ored_sock *osk, struct msghdr *msg, size_t len,
 	err = read_control(osk, msg, op);
 	if (!err)
 		err = ored_op_check(osk, op);
-	return err ?: check_bucket(osk, *m, op, len);
+	return err ?: read_params(osk, *m, op, len, params);
 }
 
 typedef bool (*ored_ready_fn)(struct ored_sock *osk, struct ored_member *m);
@@ -171,14 +219,10 @@ static int wait_on(struct ored_sock *osk, struct ored_member *m, ored_ready_fn r
 
 /* Copies the bucket into its slot and posts it. Return: 1 if the slot was lost. */
 static int post(struct ored_sock *osk, struct ored_member *m, const struct ored_op *op,
-		struct msghdr *msg, size_t len)
+		struct ored_params params, struct msghdr *msg, size_t len)
 {
-	struct ored_params params = {
-		.bytes = len,
-		.word = ored_params_word(op->dtype, op->reduction, op->kind,
-					 op->mode ?: READ_ONCE(m->policy.mode)),
-	};
 	struct ored_slot *slot;
+	u8 *to;
 
 	lockdep_assert_held(&osk->send_mutex);
 	if (READ_ONCE(m->state) != ORED_STATE_JOINED)
@@ -187,7 +231,10 @@ static int post(struct ored_sock *osk, struct ored_member *m, const struct ored_
 		return 1;
 	params.word = ored_rotate_choose(m, params.word, op->flags);
 	slot = ored_slot_of(m, m->posted);
-	if (!copy_from_iter_full(slot->in, len, &msg->msg_iter))
+	to = ored_op_place(slot, &params);
+	if (op->kind == ORED_BARRIER)
+		put_unaligned(m->posted, (u64 *)to);
+	else if (!copy_from_iter_full(to, len, &msg->msg_iter))
 		return ored_sock_refuse(osk, EFAULT, "the bucket can't be read");
 	ored_rotate_in(slot, &params);
 	if (ored_op_post(slot, &params, op))
@@ -206,12 +253,13 @@ static int post(struct ored_sock *osk, struct ored_member *m, const struct ored_
 int ored_sendmsg(struct socket *sock, struct msghdr *msg, size_t len)
 {
 	struct ored_sock *osk = ored_sk(sock->sk);
+	struct ored_params params;
 	struct ored_member *m;
 	struct ored_op op;
 	long left;
 	int err;
 
-	err = send_setup(osk, msg, len, &m, &op);
+	err = send_setup(osk, msg, len, &m, &op, &params);
 	if (err)
 		return err;
 	left = sock_sndtimeo(sock->sk, msg->msg_flags & MSG_DONTWAIT);
@@ -221,7 +269,7 @@ int ored_sendmsg(struct socket *sock, struct msghdr *msg, size_t len)
 		if (err)
 			return err;
 		mutex_lock(&osk->send_mutex);
-		err = post(osk, m, &op, msg, len);
+		err = post(osk, m, &op, params, msg, len);
 		mutex_unlock(&osk->send_mutex);
 	} while (err > 0);
 	return err ?: (int)len;
@@ -253,6 +301,7 @@ static int op_error(struct ored_sock *osk, const struct ored_result *result)
 	static const char * const field[] = {
 		"nothing", "length", "dtype", "reduction", "kind", "mode",
 		"the Hadamard transform (1 auto, 2 on, 3 off)",
+		"root",
 	};
 
 	switch (result->error) {
@@ -260,7 +309,7 @@ static int op_error(struct ored_sock *osk, const struct ored_result *result)
 		return ored_sock_refuse(osk, EPROTO,
 					"op %llu: ranks %u and %u differ in %s: %llu and %llu",
 					(u64)result->op, result->rank[0], result->rank[1],
-					field[min_t(u32, result->field, ORED_FIELD_HADAMARD)],
+					field[min_t(u32, result->field, ORED_FIELD_ROOT)],
 					(u64)result->value[0], (u64)result->value[1]);
 	case ECONNRESET:
 		return ored_sock_refuse(osk, ECONNRESET,
@@ -278,9 +327,11 @@ static int op_error(struct ored_sock *osk, const struct ored_result *result)
 static int copy_bucket(struct ored_sock *osk, struct ored_slot *slot, struct msghdr *msg,
 		       size_t room, int flags)
 {
-	size_t len = slot->mine.bytes, n = min(room, len);
 	const u8 *from;
+	size_t len, n;
 
+	from = ored_op_result_at(slot, &len);
+	n = min(room, len);
 	if (room < len) {
 		if (!(flags & MSG_PEEK))
 			return ored_sock_refuse(osk, EMSGSIZE,
@@ -288,7 +339,8 @@ static int copy_bucket(struct ored_sock *osk, struct ored_slot *slot, struct msg
 						len, room);
 		msg->msg_flags |= MSG_TRUNC;
 	}
-	from = ored_rotate_out(slot);
+	if (ored_params_is_rotated(slot->mine.word))
+		from = ored_rotate_out(slot);
 	if (copy_to_iter(from, n, &msg->msg_iter) != n)
 		return ored_sock_refuse(osk, EFAULT, "the buffer can't be written; the result stays");
 	return flags & MSG_TRUNC ? len : n;

@@ -41,10 +41,16 @@ bool ored_op_sends(struct ored_slot *slot, u64 op)
 }
 
 /* What is known of whose contributions were counted, for the result */
-static void note_counted(struct ored_slot *slot, const unsigned long *counted)
+static void note_counted(struct ored_slot *slot, u32 owner, const unsigned long *counted)
 {
 	u32 r;
 
+	if (!slot->adds) {
+		set_bit(owner, slot->some);
+		if (ored_params_kind(slot->params.word) == ORED_BROADCAST)
+			set_bit(ored_params_root(slot->params.word), slot->some);
+		return;
+	}
 	/* The usual, for every packet of the gather */
 	if (!counted && bitmap_full(slot->some, slot->m->nranks))
 		return;
@@ -56,6 +62,28 @@ static void note_counted(struct ored_slot *slot, const unsigned long *counted)
 			clear_bit(r, slot->whole);
 		}
 	}
+}
+
+/* Where a contribution to a chunk of the own shard is */
+static const u8 *contribution(const struct ored_slot *slot, u32 rank, u32 whole)
+{
+	u32 own = slot->m->rank;
+
+	if (rank == own)
+		return slot->from + ored_map_offset(&slot->map, whole);
+	return slot->staged + (rank - (rank > own)) * slot->stride +
+	       (size_t)(whole - ored_map_first(&slot->map, own)) * slot->map.payload;
+}
+
+/* A chunk of the own shard that nothing is added to */
+static void hand_on(struct ored_slot *slot, u32 whole)
+{
+	u32 giver = find_first_bit(slot->givers, slot->m->nranks);
+	u8 *to = slot->to + ored_map_offset(&slot->map, whole);
+	const u8 *from = contribution(slot, giver, whole);
+
+	if (from != to)
+		memcpy(to, from, ored_map_length(&slot->map, whole));
 }
 
 /**
@@ -72,7 +100,7 @@ void ored_op_reduce(struct ored_slot *slot, u32 whole, const unsigned long *pres
 	u32 chunk = whole - ored_map_first(&slot->map, m->rank);
 	u32 offset = ored_map_offset(&slot->map, whole);
 	struct ored_contribs c = {
-		.own = slot->in + offset,
+		.own = slot->from + offset,
 		.staged = slot->staged,
 		.stride = slot->stride,
 		.rank = m->rank,
@@ -81,25 +109,39 @@ void ored_op_reduce(struct ored_slot *slot, u32 whole, const unsigned long *pres
 	};
 	u16 word = slot->params.word;
 
+	if (!slot->adds) {
+		hand_on(slot, whole);
+		return;
+	}
 	if (chunk < ored_map_count(&slot->map, m->rank))
 		c.staged += (size_t)chunk * slot->map.payload;
-	ored_compute_reduce(slot->out + offset, &c, ored_map_length(&slot->map, whole),
+	ored_compute_reduce(slot->to + offset, &c, ored_map_length(&slot->map, whole),
 			    ored_params_dtype(word), ored_params_reduction(word));
 }
 
-/* Reduces a chunk of the own shard from what is there of it. */
-static void reduce_chunk(struct ored_slot *slot, u32 chunk)
+/**
+ * ored_op_reduce_chunk() - reduces a chunk of the own shard from what is there of it
+ * @slot: posted; the caller may write into the result, and is the only one to
+ *	reduce that chunk
+ * @chunk: counted over the shard
+ *
+ * Return: false: nothing is there
+ */
+bool ored_op_reduce_chunk(struct ored_slot *slot, u32 chunk)
 {
 	unsigned long *counted = ored_slot_set(slot, slot->counted, chunk);
 	u32 own = slot->m->rank, n = slot->m->nranks;
 	bool full;
 
-	bitmap_copy(counted, ored_slot_set(slot, slot->present, chunk), n);
+	bitmap_and(counted, ored_slot_set(slot, slot->present, chunk), slot->givers, n);
 	/* Pairs with the barrier before a contribution's bit is set. */
 	smp_rmb();
-	full = bitmap_full(counted, n);
+	if (bitmap_empty(counted, n))
+		return false;
+	full = ored_slot_full(slot, counted);
 	ored_op_reduce(slot, ored_map_first(&slot->map, own) + chunk, full ? NULL : counted);
-	note_counted(slot, full ? NULL : counted);
+	note_counted(slot, own, full ? NULL : counted);
+	return true;
 }
 
 /*
@@ -118,6 +160,9 @@ static bool ready(const struct ored_slot *slot, u32 chunk)
 	smp_rmb();
 	if (test_bit(ORED_SCATTER, &slot->sealed))
 		return true;
+	/* Nothing stands in for the one who broadcasts, whether or not he counts. */
+	if (!slot->adds)
+		return ored_slot_full(slot, present);
 	for (w = 0; w < slot->words; w++) {
 		if (READ_ONCE(slot->need[w]) & ~READ_ONCE(present[w]))
 			return false;
@@ -136,13 +181,37 @@ static u32 departed(const struct ored_member *m)
 	return n;
 }
 
+static bool has_arrived(const struct ored_flow *flow)
+{
+	return READ_ONCE(flow->stopped) || READ_ONCE(flow->arrived) >= flow->count;
+}
+
+/*
+ * Does everybody who is waited for have what this rank broadcasts? It needs nothing
+ * from anybody; without that it would be through at once, and run away.
+ */
+static bool is_delivered(const struct ored_slot *slot)
+{
+	const struct ored_member *m = slot->m;
+	const struct ored_link *l;
+
+	ored_for_each_link(m, l) {
+		const struct ored_flow *tx = slot->peer[l->rank].tx;
+
+		if (test_bit(l->rank, slot->need) && ored_link_needs(l, slot->op) &&
+		    !(has_arrived(&tx[ORED_SCATTER]) && has_arrived(&tx[ORED_GATHER])))
+			return false;
+	}
+	return true;
+}
+
 /* Has everybody who is waited for given everything? */
 static bool is_complete(const struct ored_slot *slot)
 {
 	const struct ored_member *m = slot->m;
 	const struct ored_link *l;
 
-	if (atomic_read(&slot->reducing))
+	if (atomic_read(&slot->reducing) || (slot->delivers && !is_delivered(slot)))
 		return false;
 	ored_for_each_link(m, l) {
 		if (test_bit(l->rank, slot->owners) && !ored_slot_has_shard(slot, l->rank))
@@ -166,10 +235,11 @@ static bool reduce(struct ored_slot *slot, u32 chunk)
 
 	if (test_and_set_bit(chunk, slot->reduced) || !ored_slot_write(slot))
 		return false;
-	reduce_chunk(slot, chunk);
-	place = atomic_inc_return(&slot->ready) - 1;
-	/* Pairs with the acquire in next_new(): the result is there. */
-	smp_store_release(&slot->order[place], chunk + 1);
+	if (ored_op_reduce_chunk(slot, chunk)) {
+		place = atomic_inc_return(&slot->ready) - 1;
+		/* Pairs with the acquire in next_new(): the result is there. */
+		smp_store_release(&slot->order[place], chunk + 1);
+	}
 	ored_slot_written(slot);
 	if (atomic_dec_and_test(&slot->reducing)) {
 		try_complete(slot);
@@ -180,14 +250,12 @@ static bool reduce(struct ored_slot *slot, u32 chunk)
 }
 
 /**
- * ored_op_contribution() - a contribution has been placed
- * @slot: entered; no lock held
+ * ored_op_present() - a contribution has been placed; ored_op_contribution() follows
+ * @slot: entered
  * @rank: whose
  * @chunk: of the own shard, counted over it
- *
- * Return: whether it was the last, so that there is something to gather
  */
-bool ored_op_contribution(struct ored_slot *slot, u32 rank, u32 chunk)
+void ored_op_present(struct ored_slot *slot, u32 rank, u32 chunk)
 {
 	if (rank != slot->m->rank)
 		atomic_dec(&slot->peer[rank].scattering);
@@ -196,6 +264,17 @@ bool ored_op_contribution(struct ored_slot *slot, u32 rank, u32 chunk)
 	set_bit(rank, ored_slot_set(slot, slot->present, chunk));
 	/* Of two that are last at the same time, one at least sees both. */
 	smp_mb__after_atomic();
+}
+
+/**
+ * ored_op_contribution() - looks whether a chunk can be reduced
+ * @slot: entered; no lock held
+ * @chunk: of the own shard, counted over it; a contribution to it has been placed
+ *
+ * Return: whether it was the last, so that there is something to gather
+ */
+bool ored_op_contribution(struct ored_slot *slot, u32 chunk)
+{
 	return ready(slot, chunk) && reduce(slot, chunk);
 }
 
@@ -210,7 +289,7 @@ void ored_op_gathered(struct ored_slot *slot, u32 owner, u32 chunk, const unsign
 {
 	if (counted && !test_bit(slot->m->rank, counted))
 		set_bit(chunk, slot->uncounted);
-	note_counted(slot, counted);
+	note_counted(slot, owner, counted);
 	if (!atomic_dec_return(&slot->peer[owner].gathering))
 		try_complete(slot);
 }
@@ -231,6 +310,34 @@ void ored_op_sweep(struct ored_slot *slot)
 		cond_resched();
 	}
 	try_complete(slot);
+}
+
+/**
+ * ored_op_acked() - a peer has told what has arrived of an op
+ * @slot: entered; no lock held
+ */
+void ored_op_acked(struct ored_slot *slot)
+{
+	if (READ_ONCE(slot->delivers))
+		try_complete(slot);
+}
+
+/**
+ * ored_op_acked_all() - likewise, a peer has left ops, which says that all has
+ * @m: the membership; no lock held
+ */
+void ored_op_acked_all(struct ored_member *m)
+{
+	u64 op;
+
+	for (op = READ_ONCE(m->finished); op < READ_ONCE(m->posted); op++) {
+		struct ored_slot *slot = ored_slot_of(m, op);
+
+		if (!ored_slot_enter(slot, op))
+			continue;
+		ored_op_acked(slot);
+		ored_slot_leave(slot);
+	}
 }
 
 /* Who hasn't posted the op may not count for the next. */
@@ -297,7 +404,7 @@ static void learn(struct ored_slot *slot)
 	/* Ops in flight before it had their own time. */
 	if (slot->in_term)
 		took = slot->posted_ns + slot->elapsed_ns - slot->term.begin;
-	ored_bound_ended(&m->bound, slot->mine.bytes, took, loss,
+	ored_bound_ended(&m->bound, ored_kind_cost(&slot->mine), took, loss,
 			 complete && !loss && given == bitmap_weight(slot->need, m->nranks));
 	if (slot->in_term)
 		ored_early_end(slot, took, loss);
@@ -436,26 +543,30 @@ static void fail(struct ored_slot *slot, const struct ored_failure *failure)
 
 static void start_flows(struct ored_slot *slot)
 {
+	const struct ored_map *map = &slot->map;
+	u16 word = slot->params.word;
 	struct ored_member *m = slot->m;
-	u32 own = ored_map_count(&slot->map, m->rank);
 	struct ored_link *l;
 
 	ored_for_each_link(m, l) {
 		struct ored_slot_peer *peer = &slot->peer[l->rank];
-		u32 theirs = ored_map_count(&slot->map, l->rank);
+		u32 scatters = ored_kind_scatters(map, word, l->rank, m->rank);
+		u32 gathers = ored_kind_gathers(map, word, l->rank, m->rank);
 
 		spin_lock_bh(&l->lock);
 		ored_rate_hurry(&l->rate, slot->bounded ? slot->limits.bound : 0);
-		ored_flow_start(&peer->tx[ORED_SCATTER], slot->silent ? 0 : theirs);
-		ored_flow_start(&peer->tx[ORED_GATHER], own);
-		atomic_add(own, &peer->scattering);
-		atomic_add(theirs, &peer->gathering);
+		ored_flow_start(&peer->tx[ORED_SCATTER], slot->silent ? 0 :
+				ored_kind_scatters(map, word, m->rank, l->rank));
+		ored_flow_start(&peer->tx[ORED_GATHER],
+				ored_kind_gathers(map, word, m->rank, l->rank));
+		atomic_add(scatters, &peer->scattering);
+		atomic_add(gathers, &peer->gathering);
 		peer->next[ORED_SCATTER] = 0;
 		peer->next[ORED_GATHER] = 0;
 		peer->again[ORED_SCATTER] = false;
 		peer->again[ORED_GATHER] = false;
-		peer->rx[ORED_SCATTER].count = own;
-		peer->rx[ORED_GATHER].count = theirs;
+		peer->rx[ORED_SCATTER].count = scatters;
+		peer->rx[ORED_GATHER].count = gathers;
 		spin_unlock_bh(&l->lock);
 	}
 }
@@ -492,6 +603,7 @@ static bool counts(const struct ored_slot *slot, const struct ored_link *l)
 static void set_need(struct ored_slot *slot)
 	__must_hold(&slot->m->lock)
 {
+	bool relays = ored_kind_relays(slot->params.word);
 	struct ored_link *l;
 
 	lockdep_assert_held(&slot->m->lock);
@@ -503,7 +615,7 @@ static void set_need(struct ored_slot *slot)
 		if (!slot->bounded || counts(slot, l))
 			__set_bit(l->rank, slot->need);
 		if (test_bit(l->rank, slot->need) ||
-		    (READ_ONCE(l->status) == ORED_PEER_LEFT && READ_ONCE(l->serves)))
+		    (relays && READ_ONCE(l->status) == ORED_PEER_LEFT && READ_ONCE(l->serves)))
 			__set_bit(l->rank, slot->owners);
 	}
 }
@@ -555,6 +667,13 @@ static void tell_progress(struct ored_member *m, u64 op)
 	}
 }
 
+/* Is this rank the root of a broadcast? */
+static bool broadcasts(const struct ored_slot *slot)
+{
+	return ored_params_kind(slot->params.word) == ORED_BROADCAST &&
+	       ored_params_root(slot->params.word) == slot->m->rank;
+}
+
 static void contribute(struct ored_slot *slot)
 {
 	struct ored_member *m = slot->m;
@@ -565,10 +684,57 @@ static void contribute(struct ored_slot *slot)
 		return;
 	}
 	for (chunk = 0; chunk < ored_map_count(&slot->map, m->rank); chunk++) {
-		ored_op_contribution(slot, m->rank, chunk);
+		ored_op_present(slot, m->rank, chunk);
+		ored_op_contribution(slot, chunk);
 		cond_resched();
 	}
 	try_complete(slot);
+}
+
+/**
+ * ored_op_place() - where a caller's bytes go, before the op is posted
+ * @slot: open, for op ored_member.posted; the caller is the only one to post
+ * @params: what will be posted
+ *
+ * The bucket, or for an all-gather the own shard. A shard that starts anywhere,
+ * which only one of a reduce-scatter does that is reduced, is moved to where the
+ * reduction can read it.
+ */
+u8 *ored_op_place(struct ored_slot *slot, const struct ored_params *params)
+{
+	struct ored_member *m = slot->m;
+	struct ored_map map;
+	u32 skew = 0;
+
+	ored_kind_map(&map, params, m->payload, m->nranks);
+	if (ored_kind_adds(params->word) && map.unit)
+		skew = -ored_map_start(&map, m->rank) % ORED_PAYLOAD_ALIGN;
+	slot->from = slot->in + skew;
+	slot->to = slot->out + skew;
+	return map.unit && !ored_kind_adds(params->word) ?
+	       slot->from + ored_map_start(&map, m->rank) : slot->from;
+}
+
+/**
+ * ored_op_result_at() - where a result is that a caller gets
+ * @slot: finished without an error
+ * @len: receives its bytes
+ *
+ * The bucket, which whoever broadcasts has given; of a reduce-scatter and of a
+ * barrier the own shard.
+ */
+const u8 *ored_op_result_at(const struct ored_slot *slot, size_t *len)
+{
+	u8 kind = ored_params_kind(slot->mine.word);
+	u32 own = slot->m->rank;
+
+	*len = slot->mine.bytes;
+	if (broadcasts(slot))
+		return slot->from;
+	if (kind != ORED_REDUCE_SCATTER && kind != ORED_BARRIER)
+		return slot->to;
+	*len = ored_map_shard_bytes(&slot->map, own);
+	return slot->to + ored_map_start(&slot->map, own);
 }
 
 /**
@@ -599,6 +765,12 @@ int ored_op_post(struct ored_slot *slot, const struct ored_params *params,
 	slot->delivered = !op;
 	slot->bounded = ored_params_mode(params->word) == ORED_MODE_BOUNDED;
 	slot->zero = op && op->flags & ORED_OP_MISSING_ZERO;
+	slot->dtype = op ? op->dtype : 0;
+	if (!op) {
+		slot->from = slot->in;
+		slot->to = slot->out;
+	}
+	slot->delivers = op && broadcasts(slot);
 	ored_deadline_choose(slot, op);
 	atomic_set(&slot->reducing, ored_map_count(&slot->map, m->rank));
 	start_flows(slot);
@@ -672,7 +844,8 @@ void ored_op_serve(struct ored_member *m)
 			ored_slot_leave(slot);
 			return;
 		}
-		if (known && ored_params_mode(slot->params.word) == ORED_MODE_BOUNDED)
+		if (known && ored_params_mode(slot->params.word) == ORED_MODE_BOUNDED &&
+		    ored_kind_relays(slot->params.word) && !broadcasts(slot))
 			ored_op_post(slot, &slot->params, NULL);
 		else
 			pass_over(slot);

@@ -13,7 +13,13 @@ bool ored_op_sends(struct ored_slot *slot, u64 op);
 int ored_op_post(struct ored_slot *slot, const struct ored_params *params,
 		 const struct ored_op *op);
 void ored_op_reduce(struct ored_slot *slot, u32 whole, const unsigned long *present);
-bool ored_op_contribution(struct ored_slot *slot, u32 rank, u32 chunk);
+bool ored_op_reduce_chunk(struct ored_slot *slot, u32 chunk);
+u8 *ored_op_place(struct ored_slot *slot, const struct ored_params *params);
+const u8 *ored_op_result_at(const struct ored_slot *slot, size_t *len);
+void ored_op_present(struct ored_slot *slot, u32 rank, u32 chunk);
+bool ored_op_contribution(struct ored_slot *slot, u32 chunk);
+void ored_op_acked(struct ored_slot *slot);
+void ored_op_acked_all(struct ored_member *m);
 void ored_op_gathered(struct ored_slot *slot, u32 owner, u32 chunk, const unsigned long *counted);
 void ored_op_serve(struct ored_member *m);
 void ored_op_sweep(struct ored_slot *slot);

@@ -16,7 +16,12 @@
 /* Has a chunk of the own shard been reduced? */
 static bool has_reduced(const struct ored_slot *slot, u32 chunk)
 {
-	return test_bit(slot->m->rank, ored_slot_set(slot, slot->counted, chunk));
+	return !bitmap_empty(ored_slot_set(slot, slot->counted, chunk), slot->m->nranks);
+}
+
+static u8 kind_of(const struct ored_slot *slot)
+{
+	return ored_params_kind(slot->mine.word);
 }
 
 static bool has_gathered(const struct ored_slot *slot, u32 owner, u32 chunk)
@@ -25,37 +30,55 @@ static bool has_gathered(const struct ored_slot *slot, u32 owner, u32 chunk)
 }
 
 /*
+ * What stands in for a chunk that is missing: the own contribution in the place of
+ * everybody's, or 0. Where each rank has given something else there is no such.
+ */
+static void stand_in(struct ored_slot *slot, u32 whole)
+{
+	u32 offset = ored_map_offset(&slot->map, whole);
+	u32 len = ored_map_length(&slot->map, whole);
+	DECLARE_BITMAP(alone, ORED_MAX_RANKS) = {};
+
+	__set_bit(slot->m->rank, alone);
+	if (slot->zero || kind_of(slot) == ORED_ALL_GATHER)
+		memset(slot->to + offset, 0, len);
+	else if (slot->adds)
+		ored_op_reduce(slot, whole, alone);
+	else if (slot->to != slot->from)
+		memcpy(slot->to + offset, slot->from + offset, len);
+}
+
+/*
  * What of the own shard was not reduced in time is reduced from what is there:
- * for this rank alone, since nobody would take it any more.
+ * for this rank alone, since nobody would take it any more. Of a reduce-scatter
+ * nobody else would have anyway: there it counts.
  */
 static void settle_own(struct ored_slot *slot)
 {
 	u32 chunk, own = slot->m->rank, first = ored_map_first(&slot->map, own);
 
 	for (chunk = 0; chunk < ored_map_count(&slot->map, own); chunk++) {
-		if (!has_reduced(slot, chunk))
-			ored_op_reduce(slot, first + chunk,
-				       ored_slot_set(slot, slot->present, chunk));
 		cond_resched();
+		if (has_reduced(slot, chunk))
+			continue;
+		if (kind_of(slot) == ORED_REDUCE_SCATTER || kind_of(slot) == ORED_BROADCAST) {
+			if (!ored_op_reduce_chunk(slot, chunk))
+				stand_in(slot, first + chunk);
+			continue;
+		}
+		ored_op_reduce(slot, first + chunk,
+			       ored_slot_set(slot, slot->present, chunk));
 	}
 }
 
-/* What wasn't gathered is the own contribution, in the place of everybody's, or 0. */
 static void settle_peer(struct ored_slot *slot, u32 owner)
 {
-	DECLARE_BITMAP(alone, ORED_MAX_RANKS) = {};
 	u32 chunk, first = ored_map_first(&slot->map, owner);
+	u32 count = ored_kind_gathers(&slot->map, slot->mine.word, owner, slot->m->rank);
 
-	__set_bit(slot->m->rank, alone);
-	for (chunk = 0; chunk < ored_map_count(&slot->map, owner); chunk++) {
-		u32 offset = ored_map_offset(&slot->map, first + chunk);
-
-		if (has_gathered(slot, owner, chunk))
-			continue;
-		if (slot->zero)
-			memset(slot->out + offset, 0, ored_map_length(&slot->map, first + chunk));
-		else
-			ored_op_reduce(slot, first + chunk, alone);
+	for (chunk = 0; chunk < count; chunk++) {
+		if (!has_gathered(slot, owner, chunk))
+			stand_in(slot, first + chunk);
 		cond_resched();
 	}
 }
@@ -101,9 +124,8 @@ static u64 scattered(const struct ored_slot *slot)
 	for (chunk = 0; chunk < ored_map_count(&slot->map, m->rank); chunk++) {
 		const unsigned long *counted = ored_slot_set(slot, slot->counted, chunk);
 
-		if (has_reduced(slot, chunk))
-			bytes += (u64)(bitmap_weight(counted, m->nranks) - 1) *
-				 ored_map_length(&slot->map, first + chunk);
+		bytes += (u64)(bitmap_weight(counted, m->nranks) - test_bit(m->rank, counted)) *
+			 ored_map_length(&slot->map, first + chunk);
 	}
 	return bytes;
 }
@@ -111,7 +133,7 @@ static u64 scattered(const struct ored_slot *slot)
 /* Bytes of a peer's shard that were gathered */
 static u64 gathered(const struct ored_slot *slot, u32 owner)
 {
-	u32 count = ored_map_count(&slot->map, owner);
+	u32 count = ored_kind_gathers(&slot->map, slot->mine.word, owner, slot->m->rank);
 	u32 last = ored_map_first(&slot->map, owner) + count - 1;
 	u64 bytes;
 
@@ -147,13 +169,36 @@ static u32 absent(const struct ored_slot *slot)
 	return n;
 }
 
+/* Bytes that a peer scatters to this rank */
+static u64 scatters(const struct ored_slot *slot, u32 r)
+{
+	u32 own = slot->m->rank;
+
+	return ored_kind_scatters(&slot->map, slot->mine.word, r, own) ?
+	       ored_map_shard_bytes(&slot->map, own) : 0;
+}
+
+/* Bytes that this rank gathers from a peer */
+static u64 gathers(const struct ored_slot *slot, u32 r)
+{
+	return ored_kind_gathers(&slot->map, slot->mine.word, r, slot->m->rank) ?
+	       ored_map_shard_bytes(&slot->map, r) : 0;
+}
+
 static void stages(const struct ored_slot *slot, struct ored_result *result)
 {
-	const struct ored_map *map = &slot->map;
-	u64 shard = ored_map_shard_bytes(map, slot->m->rank);
-	u64 scatter = shard * (map->nranks - 1 - absent(slot)), gather = map->bytes - shard;
-	u64 in = scatter, out = gather;
+	u64 scatter = 0, gather = 0, in, out;
 	const struct ored_link *l;
+
+	ored_for_each_link(slot->m, l) {
+		if (!is_absent(slot, l->rank))
+			scatter += scatters(slot, l->rank);
+		/* Nobody waits at a barrier for who has left. */
+		if (!is_absent(slot, l->rank) || kind_of(slot) != ORED_BARRIER)
+			gather += gathers(slot, l->rank);
+	}
+	in = scatter;
+	out = gather;
 
 	if (slot->error) {
 		in = atomic64_read(&slot->received[ORED_SCATTER]);
@@ -204,7 +249,7 @@ static void note_unreduced(struct ored_slot *slot)
 	for (chunk = 0; chunk < ored_map_count(&slot->map, slot->m->rank); chunk++) {
 		if (has_reduced(slot, chunk))
 			continue;
-		for (r = 0; r < slot->m->nranks; r++) {
+		for_each_set_bit(r, slot->givers, slot->m->nranks) {
 			if (!test_bit(r, ored_slot_set(slot, slot->present, chunk)))
 				clear_bit(r, slot->whole);
 		}
@@ -230,16 +275,20 @@ static bool gave(const struct ored_slot *slot, const struct ored_link *l)
 {
 	const struct ored_slot_peer *peer = &slot->peer[l->rank];
 
+	int scatter = ored_kind_scatters(&slot->map, slot->mine.word, l->rank, slot->m->rank);
+	int gather = ored_kind_gathers(&slot->map, slot->mine.word, l->rank, slot->m->rank);
+
 	if (!test_bit(l->rank, slot->need))
 		return false;
-	return atomic_read(&peer->scattering) < (int)ored_map_count(&slot->map, slot->m->rank) ||
-	       atomic_read(&peer->gathering) < (int)ored_map_count(&slot->map, l->rank);
+	/* Of whom nothing is wanted nothing is missing. */
+	return (!scatter && !gather) || atomic_read(&peer->scattering) < scatter ||
+	       atomic_read(&peer->gathering) < gather;
 }
 
 /* Bytes of a peer's contributions that came to the own shard; the last chunk roughly */
 static u64 contributed(const struct ored_slot *slot, const struct ored_link *l)
 {
-	u64 shard = ored_map_shard_bytes(&slot->map, slot->m->rank);
+	u64 shard = scatters(slot, l->rank);
 	int owes = max(atomic_read(&slot->peer[l->rank].scattering), 0);
 
 	return shard - min(shard, (u64)owes * slot->map.payload);
@@ -257,12 +306,12 @@ static u64 contributed(const struct ored_slot *slot, const struct ored_link *l)
  */
 u32 ored_op_loss(const struct ored_slot *slot, u32 *given)
 {
-	u64 own = ored_map_shard_bytes(&slot->map, slot->m->rank), expected = 0, missing = 0;
+	u64 expected = 0, missing = 0;
 	const struct ored_link *l;
 
 	*given = 1;
 	ored_for_each_link(slot->m, l) {
-		u64 shard = ored_map_shard_bytes(&slot->map, l->rank);
+		u64 own = scatters(slot, l->rank), shard = gathers(slot, l->rank);
 
 		if (!gave(slot, l))
 			continue;
@@ -306,7 +355,10 @@ static u8 judge(const struct ored_slot *slot, const struct ored_result *result)
 	/* What a rank lacks that the group has overtaken is no reason to stop. */
 	if (slot->limit == ORED_LIMIT_BEHIND && result->gather.missing)
 		return ORED_VERDICT_SKIP;
-	if (loss > policy->loss_halt || some < (policy->min_ranks ?: n / 2 + 1))
+	if (loss > policy->loss_halt)
+		return ORED_VERDICT_HALT;
+	/* Of a broadcast only one contributes. */
+	if (some < (policy->min_ranks ?: n / 2 + 1) && kind_of(slot) != ORED_BROADCAST)
 		return ORED_VERDICT_HALT;
 	if (loss > policy->loss_skip)
 		return ORED_VERDICT_SKIP;
@@ -342,7 +394,7 @@ void ored_op_result(struct ored_slot *slot, struct ored_result *result)
 	if (!whole(slot))
 		ored_slot_quiesce(slot);
 	result->elapsed_ns = slot->elapsed_ns;
-	result->bytes = slot->mine.bytes;
+	result->bytes = kind_of(slot) == ORED_BARRIER ? ORED_BARRIER_BYTES : slot->mine.bytes;
 	stages(slot, result);
 	contributors(slot, result);
 	result->error = -slot->error;
@@ -354,9 +406,10 @@ void ored_op_result(struct ored_slot *slot, struct ored_result *result)
 	result->hadamard_ns = slot->rotate_ns;
 	result->behind = slot->behind;
 	result->bound_us = published_us(slot);
-	result->dtype = ored_params_dtype(slot->mine.word);
-	result->reduction = ored_params_reduction(slot->mine.word);
-	result->kind = ored_params_kind(slot->mine.word);
+	result->dtype = slot->dtype;
+	result->kind = kind_of(slot);
+	if (result->kind != ORED_BROADCAST)
+		result->reduction = ored_params_reduction(slot->mine.word);
 	result->mode = ored_params_mode(slot->mine.word);
 	if (slot->error)
 		why_failed(slot, result);
@@ -420,7 +473,8 @@ void ored_op_uncounted(const struct ored_slot *slot, u64 *bits)
 	u32 owner, chunk, at;
 
 	memset(bits, 0, DIV_ROUND_UP(slot->map.chunks, 64) * sizeof(*bits));
-	if (whole(slot))
+	/* Of a reduce-scatter whose own shard is whole nothing more is known. */
+	if (!slot->adds || whole(slot))
 		return;
 	for (owner = 0; owner < slot->m->nranks; owner++) {
 		at = ored_map_first(&slot->map, owner);

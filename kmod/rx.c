@@ -45,6 +45,7 @@ struct ored_rx {
 	bool			dropped;
 	bool			pump;	/* something can be sent to this peer */
 	bool			pump_all;	/* or to all */
+	bool			left;		/* the peer has left more ops */
 	bool			look;	/* it may change when an op ends */
 };
 
@@ -187,6 +188,7 @@ static void heard_news(struct ored_rx *rx, u64 now)
 	if (news & ORED_NEWS_LEFT) {
 		ored_slot_release_past(m);
 		rx->pump = true;
+		rx->left = true;
 	}
 	if (news)
 		ored_deadline_update(m);
@@ -272,8 +274,7 @@ static bool agrees(struct ored_rx *rx, struct ored_slot *slot, u64 op)
 	struct ored_failure mm = {};
 	u32 by;
 
-	if (!ored_params_possible(&rx->pkt.params) ||
-	    rx->pkt.params.bytes > rx->m->conf.bucket_max) {
+	if (!ored_kind_fits(&rx->pkt.params, rx->m->nranks, rx->m->conf.bucket_max)) {
 		drop(rx, ORED_CNT_BAD_CHUNK);
 		return false;
 	}
@@ -301,23 +302,27 @@ static u8 *place(struct ored_rx *rx, struct ored_slot *slot, u32 stage)
 	bool partial = stage == ORED_GATHER && rx->pkt.flags & ORED_F_PARTIAL;
 	bool bounded = ored_params_mode(slot->params.word) == ORED_MODE_BOUNDED;
 	u32 sender = rx->l->rank;
+	u32 count = stage == ORED_SCATTER ?
+		    ored_kind_scatters(&slot->map, slot->params.word, sender, m->rank) :
+		    ored_kind_gathers(&slot->map, slot->params.word, sender, m->rank);
 
-	if (rx->pkt.chunk >= ored_map_count(&slot->map, owner))
+	if (rx->pkt.chunk >= count)
 		return NULL;
 	rx->whole = ored_map_first(&slot->map, owner) + rx->pkt.chunk;
 	rx->size = ored_map_length(&slot->map, rx->whole);
-	if (rx->len != rx->size + (partial ? m->mask : 0) || (partial && !bounded))
+	if (rx->len != rx->size + (partial ? m->mask : 0) || (partial && !(bounded && slot->adds)))
 		return NULL;
 	if (stage == ORED_SCATTER)
 		return slot->staged + (sender - (sender > m->rank)) * slot->stride +
 		       (size_t)rx->pkt.chunk * slot->map.payload;
 	/*
 	 * Nobody can have reduced a whole chunk of what isn't posted here; but we
-	 * may be late for a bounded op. Pairs with publish().
+	 * may be late for a bounded op, or for what needs nothing of us. Pairs with
+	 * publish().
 	 */
-	if (!bounded && smp_load_acquire(&slot->state) == ORED_SLOT_OPEN)
+	if (!bounded && slot->adds && smp_load_acquire(&slot->state) == ORED_SLOT_OPEN)
 		return NULL;
-	return slot->out + ored_map_offset(&slot->map, rx->whole);
+	return slot->to + ored_map_offset(&slot->map, rx->whole);
 }
 
 /* Whose contributions a gather chunk has; false: it doesn't say so. */
@@ -408,15 +413,20 @@ static void scatter_in(struct ored_rx *rx, struct ored_slot *slot, u64 op, u8 *t
 {
 	bool fresh, ack;
 
-	if (test_bit(ORED_SCATTER, &slot->sealed) || reduced_without(rx, slot)) {
+	if (test_bit(ORED_SCATTER, &slot->sealed) || reduced_without(rx, slot) ||
+	    !ored_slot_write(slot)) {
 		too_late(rx, slot, op, ORED_SCATTER);
 		return;
 	}
 	fresh = claim(rx, slot, ORED_SCATTER, to);
+	/* Who takes the result of a reduce-scatter counts what is acknowledged. */
+	if (fresh)
+		ored_op_present(slot, rx->l->rank, rx->pkt.chunk);
+	ored_slot_written(slot);
 	note_arrival(rx, slot, ORED_SCATTER, fresh, &ack);
 	/* Before the ACK, so that it can say that the op is left. */
 	if (fresh)
-		rx->pump_all |= ored_op_contribution(slot, rx->l->rank, rx->pkt.chunk);
+		rx->pump_all |= ored_op_contribution(slot, rx->pkt.chunk);
 	if (ack)
 		ack_data(rx, slot, op, ORED_SCATTER, fresh);
 }
@@ -573,8 +583,10 @@ static void rx_ack(struct ored_rx *rx)
 	/* Of an op that has been released, nothing is in flight any more. */
 	if (ored_slot_enter(slot, op)) {
 		/* Pairs with the release in publish(): the flows are started. */
-		if (smp_load_acquire(&slot->state) != ORED_SLOT_OPEN)
+		if (smp_load_acquire(&slot->state) != ORED_SLOT_OPEN) {
 			probe = take_ack(rx, slot, op, stage, &ack);
+			ored_op_acked(slot);
+		}
 		ored_slot_leave(slot);
 	}
 	if (probe)
@@ -721,6 +733,9 @@ static void dispatch(struct ored_rx *rx)
 		rx_failure(rx);
 		break;
 	}
+	/* Not before the packet could say that the peer left because it failed. */
+	if (rx->left)
+		ored_op_acked_all(rx->m);
 	if (rx->look)
 		ored_deadline_check(rx->m);
 	if (READ_ONCE(rx->m->serves) &&

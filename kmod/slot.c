@@ -47,6 +47,9 @@ static void forget(struct ored_slot *slot)
 	slot->sealed = 0;
 	slot->delivered = false;
 	slot->bounded = false;
+	slot->delivers = false;
+	slot->from = slot->in;
+	slot->to = slot->out;
 	slot->silent = false;
 	slot->settled = false;
 	slot->zero = false;
@@ -304,10 +307,24 @@ void ored_slot_quiesce(struct ored_slot *slot)
 	smp_rmb();
 }
 
+/* Whose contributions the own shard is made of */
+static void set_givers(struct ored_slot *slot)
+{
+	u32 r, n = slot->m->nranks;
+
+	slot->adds = ored_kind_adds(slot->params.word);
+	for (r = 0; r < n; r++) {
+		if (ored_kind_gives(slot->params.word, slot->m->rank, r))
+			__set_bit(r, slot->givers);
+		else
+			__clear_bit(r, slot->givers);
+	}
+}
+
 /**
  * ored_slot_know() - notes what an op is, from its first packet or its post
  * @slot: entered, or under the membership's lock
- * @params: checked: bytes within the largest bucket, not 0
+ * @params: checked by ored_kind_fits()
  * @rank: whose they are
  *
  * Return: the rank whose parameters are noted: @rank, or who was first
@@ -323,8 +340,9 @@ u32 ored_slot_know(struct ored_slot *slot, const struct ored_params *params, u32
 	if (!slot->known) {
 		slot->params = *params;
 		slot->known_by = rank;
-		ored_map_init(&slot->map, params->bytes, m->payload, m->nranks);
-		slot->used = slot->map.quot + !!slot->map.rem;
+		ored_kind_map(&slot->map, params, m->payload, m->nranks);
+		slot->used = slot->map.longest;
+		set_givers(slot);
 		/* Pairs with the acquire above. */
 		smp_store_release(&slot->known, true);
 	}
@@ -355,6 +373,7 @@ static void lay_out(struct ored_slot *slot, struct ored_arena *arena, u32 room)
 	slot->peer = cut(arena, m->nranks, sizeof(*slot->peer));
 	slot->need = cut(arena, slot->words, sizeof(long));
 	slot->tails = cut(arena, ORED_STAGES * slot->words, sizeof(long));
+	slot->givers = cut(arena, slot->words, sizeof(long));
 	slot->owners = cut(arena, slot->words, sizeof(long));
 	slot->whole = cut(arena, slot->words, sizeof(long));
 	slot->some = cut(arena, slot->words, sizeof(long));
@@ -417,6 +436,17 @@ static size_t uncounted_bytes(const struct ored_member *m, u32 room)
 	       DIV_ROUND_UP((size_t)room * m->nranks, 64) * sizeof(u64);
 }
 
+/*
+ * A barrier's bytes fit, whatever the largest bucket is, and one's own shard of a
+ * reduce-scatter can be put where it can be reduced (ored_op_place()).
+ */
+static size_t buffer_bytes(const struct ored_member *m)
+{
+	size_t least = m->nranks * ORED_BARRIER_BYTES;
+
+	return max_t(size_t, m->conf.bucket_max, least) + ORED_PAYLOAD_ALIGN;
+}
+
 static u64 slot_bytes(const struct ored_member *m, u32 room)
 {
 	struct ored_slot slot = {
@@ -426,18 +456,18 @@ static u64 slot_bytes(const struct ored_member *m, u32 room)
 	struct ored_arena arena = {};
 
 	lay_out(&slot, &arena, room);
-	return 2 * PAGE_ALIGN(m->conf.bucket_max) + PAGE_ALIGN(arena.used) +
+	return 2 * PAGE_ALIGN(buffer_bytes(m)) + PAGE_ALIGN(arena.used) +
 	       PAGE_ALIGN((m->nranks - 1) * stride_of(m));
 }
 
-static int slot_alloc(struct ored_slot *slot, size_t bucket, u32 room)
+static int slot_alloc(struct ored_slot *slot, u32 room)
 {
 	struct ored_member *m = slot->m;
 	struct ored_arena arena = {};
 
 	slot->stride = stride_of(m);
-	slot->in = ored_slots_take(m, bucket);
-	slot->out = ored_slots_take(m, bucket);
+	slot->in = ored_slots_take(m, buffer_bytes(m));
+	slot->out = ored_slots_take(m, buffer_bytes(m));
 	slot->staged = ored_slots_take(m, (m->nranks - 1) * slot->stride);
 	lay_out(slot, &arena, room);
 	arena.base = ored_slots_take(m, arena.used);
@@ -488,7 +518,7 @@ int ored_slots_alloc(struct ored_member *m, char *why)
 		slot->words = BITS_TO_LONGS(m->nranks);
 		spin_lock_init(&slot->know);
 		ored_lock_class(&slot->know, ORED_LOCK_KNOW);
-		err = slot_alloc(slot, bucket, room);
+		err = slot_alloc(slot, room);
 		if (err)
 			return err;
 	}

@@ -32,6 +32,7 @@
 #include <linux/types.h>
 
 #include "core/chunkmap.h"
+#include "core/kind.h"
 #include "core/repair.h"
 #include "core/tar.h"
 #include "core/term.h"
@@ -88,8 +89,12 @@ struct ored_slot_peer {
  * @params: what the op is
  * @mine: what was posted here, which may differ
  * @map: how its bucket is cut
- * @in: the own contribution
- * @out: the result
+ * @adds: contributions are reduced, and not only handed on
+ * @givers: ranks whose contributions are a part of the own shard
+ * @in: the own contribution, and
+ * @out: the result, as the kernel keeps them for peers
+ * @from: where the own contribution begins
+ * @to: where the result begins
  * @staged: the peers' contributions to the own shard, by sender; @stride apart
  * @stride: bytes
  * @words: words of a set of ranks
@@ -113,6 +118,8 @@ struct ored_slot_peer {
  * @used: chunks of a shard that may have been touched since the last reset
  * @delivered: recv() has taken the result
  * @bounded: it ends by its bound
+ * @delivers: this rank broadcasts, and is through when peers have it all
+ * @dtype: as posted
  * @silent: this rank has left the group, and only reduces its shard
  * @settled: what is missing of @out has been filled in
  * @zero: with zeros
@@ -146,8 +153,12 @@ struct ored_slot {
 	struct ored_params	mine;
 	struct ored_map		map;
 
+	bool			adds;
+	unsigned long		*givers;
 	u8			*in;
 	u8			*out;
+	u8			*from;
+	u8			*to;
 	u8			*staged;
 	size_t			stride;
 	u32			words;
@@ -171,6 +182,8 @@ struct ored_slot {
 
 	bool			delivered;
 	bool			bounded;
+	bool			delivers;
+	u8			dtype;
 	bool			silent;
 	bool			settled;
 	bool			zero;
@@ -197,6 +210,18 @@ static inline unsigned long *ored_slot_set(const struct ored_slot *slot, unsigne
 					   u32 i)
 {
 	return sets + (size_t)i * slot->words;
+}
+
+/* Are the contributions in a set all that there can be to the own shard? */
+static inline bool ored_slot_full(const struct ored_slot *slot, const unsigned long *set)
+{
+	u32 w;
+
+	for (w = 0; w < slot->words; w++) {
+		if (slot->givers[w] & ~READ_ONCE(set[w]))
+			return false;
+	}
+	return true;
 }
 
 /* Has a peer's whole shard been gathered? Not to be asked before the post. */

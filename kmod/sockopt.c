@@ -35,6 +35,25 @@ static int check_reserved(struct ored_sock *osk, const void *reserved, size_t le
 	return ored_sock_refuse(osk, EINVAL, "reserved fields must be zero");
 }
 
+/* What only some kinds have */
+static int check_kind(struct ored_sock *osk, const struct ored_op *op)
+{
+	bool adds = op->kind == ORED_ALLREDUCE || op->kind == ORED_REDUCE_SCATTER;
+
+	if (op->reduction && !adds)
+		return ored_sock_refuse(osk, EINVAL, "kind %u adds nothing up: no reduction",
+					op->kind);
+	if (op->dtype && op->kind == ORED_BARRIER)
+		return ored_sock_refuse(osk, EINVAL, "a barrier has no dtype");
+	if (op->root && op->kind != ORED_BROADCAST)
+		return ored_sock_refuse(osk, EINVAL, "only a broadcast has a root");
+	if (op->length && op->kind != ORED_ALL_GATHER)
+		return ored_sock_refuse(osk, EINVAL, "only an all-gather has a length");
+	if (op->slot)
+		return ored_sock_refuse(osk, EINVAL, "slot has no meaning here");
+	return 0;
+}
+
 /**
  * ored_op_check() - can an op with these parameters run?
  * @osk: the socket, for the sentence
@@ -57,9 +76,6 @@ int ored_op_check(struct ored_sock *osk, const struct ored_op *op)
 					op->flags & ~ORED_OP_FLAGS);
 	if (check_reserved(osk, op->reserved, sizeof(op->reserved)))
 		return -EINVAL;
-	if (op->kind != ORED_ALLREDUCE)
-		return ored_sock_refuse(osk, EOPNOTSUPP, "only allreduce is built yet, not kind %u",
-					op->kind);
 	if (op->flags & ORED_OP_HADAMARD_ON && op->flags & ORED_OP_HADAMARD_OFF)
 		return ored_sock_refuse(osk, EINVAL, "the Hadamard transform can't be both on and off");
 	if (op->flags & ORED_OP_HADAMARD_ON &&
@@ -73,9 +89,7 @@ int ored_op_check(struct ored_sock *osk, const struct ored_op *op)
 		return ored_sock_refuse(osk, EINVAL, "a reliable op has no deadline");
 	if (op->wait_us && op->flags & ORED_OP_NO_WAIT)
 		return ored_sock_refuse(osk, EINVAL, "wait_us and ORED_OP_NO_WAIT exclude each other");
-	if (op->root || op->slot || op->length)
-		return ored_sock_refuse(osk, EINVAL, "root, slot and length have no meaning here");
-	return 0;
+	return check_kind(osk, op);
 }
 
 static int set_op(struct ored_sock *osk, sockptr_t value, unsigned int len)

@@ -110,7 +110,7 @@ static bool ask_now(struct ored_link *l, const struct ored_train *train)
 static bool is_partial(const struct ored_slot *slot, u32 stage, u32 chunk)
 {
 	return stage == ORED_GATHER &&
-	       !bitmap_full(ored_slot_set(slot, slot->counted, chunk), slot->m->nranks);
+	       !ored_slot_full(slot, ored_slot_set(slot, slot->counted, chunk));
 }
 
 /* Fills a train from one flow; under the link's lock. */
@@ -127,7 +127,7 @@ static void fill(struct ored_link *l, struct ored_train *train, u32 stage, u32 m
 	train->stage = stage;
 	train->first = ored_map_first(&slot->map,
 				      stage == ORED_SCATTER ? l->rank : l->m->rank);
-	train->data = stage == ORED_SCATTER ? slot->in : slot->out;
+	train->data = stage == ORED_SCATTER ? slot->from : slot->out;
 	while (train->n < most && next_chunk(slot, peer, stage, &chunk, &resent)) {
 		bool partial = is_partial(slot, stage, chunk);
 
@@ -144,7 +144,7 @@ static void fill(struct ored_link *l, struct ored_train *train, u32 stage, u32 m
 		train->resent |= (u32)resent << train->n;
 		train->chunk[train->n++] = chunk;
 		/* Only the last packet of a train may be short. */
-		if (train->first + chunk == slot->map.chunks - 1)
+		if (ored_map_length(&slot->map, train->first + chunk) < slot->map.payload)
 			break;
 	}
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause */
 /*
- * libored: AllReduce over AF_ORED sockets, for C and C++.
+ * libored: collectives over AF_ORED sockets, for C and C++.
  *
  * The library adds no state to a socket: what ored_open() returns is a file
  * descriptor like any other, and every call here can be mixed with send(),
@@ -228,6 +228,63 @@ ssize_t ored_recv(int fd, void *buf, size_t len, struct ored_result *result);
  */
 int ored_allreduce(int fd, void *buf, size_t len, const struct ored_op *op,
 		   struct ored_result *result);
+
+/**
+ * ored_reduce_scatter - posts a bucket and waits for one's shard of its result
+ * @fd: socket that has joined, with no op in flight
+ * @bucket: the bucket, which isn't changed
+ * @len: its bytes; at least one element for each rank
+ * @shard: where the own shard of the result goes; may lie in @bucket
+ * @room: its bytes; rank r has n / N of n elements, and one more if r < n % N
+ * @op: parameters but for the kind; NULL: the sum of ORED_F32
+ * @result: as for ored_recv(), or NULL
+ *
+ * Returns the shard's bytes.
+ * Errors: as ored_allreduce(); -EMSGSIZE (@room is too small: the op is done, and
+ * ored_recv() can fetch it).
+ */
+ssize_t ored_reduce_scatter(int fd, const void *bucket, size_t len, void *shard, size_t room,
+			    const struct ored_op *op, struct ored_result *result);
+
+/**
+ * ored_all_gather - posts one's shard and waits for the bucket of all of them
+ * @fd: socket that has joined, with no op in flight
+ * @shard: the own shard, of the length that ored_reduce_scatter() gives
+ * @shard_len: its bytes
+ * @bucket: where the bucket goes; @shard may lie in it
+ * @len: its bytes, the same on every rank
+ * @op: parameters but for kind and length; NULL: ORED_F32
+ * @result: as for ored_recv(), or NULL
+ *
+ * Returns 0. Errors: as ored_allreduce().
+ */
+int ored_all_gather(int fd, const void *shard, size_t shard_len, void *bucket, size_t len,
+		    const struct ored_op *op, struct ored_result *result);
+
+/**
+ * ored_broadcast - replaces a bucket by that of one rank
+ * @fd: socket that has joined, with no op in flight
+ * @buf: the bucket; on failure its contents are as they were
+ * @len: its bytes, the same on every rank
+ * @root: the rank
+ * @op: parameters but for kind and root; NULL: none
+ * @result: as for ored_recv(), or NULL
+ *
+ * Returns 0. Errors: as ored_allreduce().
+ */
+int ored_broadcast(int fd, void *buf, size_t len, uint32_t root, const struct ored_op *op,
+		   struct ored_result *result);
+
+/**
+ * ored_barrier - waits until all ranks have come
+ * @fd: socket that has joined, with no op in flight
+ * @op: parameters but for the kind; NULL: bounded, if the policy doesn't say else
+ * @result: as for ored_recv(), or NULL; of a bounded one @result->missing says who
+ *	has not come
+ *
+ * Returns 0. Errors: as ored_allreduce().
+ */
+int ored_barrier(int fd, const struct ored_op *op, struct ored_result *result);
 
 /* State */
 

@@ -119,8 +119,9 @@ ssize_t ored_recv(int fd, void *buf, size_t len, struct ored_result *result)
 	return ret < 0 ? -errno : ret;
 }
 
-int ored_allreduce(int fd, void *buf, size_t len, const struct ored_op *op,
-		   struct ored_result *result)
+/* One op from its post to its result, of which the length is returned */
+static ssize_t whole_op(int fd, const void *in, size_t in_len, void *out, size_t out_len,
+			const struct ored_op *op, struct ored_result *result)
 {
 	struct ored_group group;
 	ssize_t ret;
@@ -131,12 +132,68 @@ int ored_allreduce(int fd, void *buf, size_t len, const struct ored_op *op,
 	/* recv() gives the oldest op's result, which must be this one's */
 	if (group.posted != group.received)
 		return -EBUSY;
-	ret = ored_send(fd, buf, len, op);
+	ret = ored_send(fd, in, in_len, op);
 	if (ret < 0)
 		return ret;
-	ret = ored_recv(fd, buf, len, result);
-	if (ret < 0)
-		return ret;
+	ret = ored_recv(fd, out, out_len, result);
 	/* 0 is end of file: the socket was shut down meanwhile */
+	return ret ? ret : -EPIPE;
+}
+
+/* Parameters of a kind: what the caller wants, and what the call says itself */
+static struct ored_op op_of(const struct ored_op *op, enum ored_kind kind)
+{
+	struct ored_op all = op ? *op : (struct ored_op){ 0 };
+
+	all.kind = kind;
+	return all;
+}
+
+/* Of an op whose result must have a length that is known */
+static int length_is(ssize_t ret, size_t len)
+{
+	if (ret < 0)
+		return ret;
 	return (size_t)ret == len ? 0 : -EPIPE;
+}
+
+int ored_allreduce(int fd, void *buf, size_t len, const struct ored_op *op,
+		   struct ored_result *result)
+{
+	return length_is(whole_op(fd, buf, len, buf, len, op, result), len);
+}
+
+ssize_t ored_reduce_scatter(int fd, const void *bucket, size_t len, void *shard, size_t room,
+			    const struct ored_op *op, struct ored_result *result)
+{
+	struct ored_op all = op_of(op, ORED_REDUCE_SCATTER);
+
+	return whole_op(fd, bucket, len, shard, room, &all, result);
+}
+
+int ored_all_gather(int fd, const void *shard, size_t shard_len, void *bucket, size_t len,
+		    const struct ored_op *op, struct ored_result *result)
+{
+	struct ored_op all = op_of(op, ORED_ALL_GATHER);
+
+	all.length = len;
+	return length_is(whole_op(fd, shard, shard_len, bucket, len, &all, result), len);
+}
+
+int ored_broadcast(int fd, void *buf, size_t len, uint32_t root, const struct ored_op *op,
+		   struct ored_result *result)
+{
+	struct ored_op all = op_of(op, ORED_BROADCAST);
+
+	all.root = root;
+	return length_is(whole_op(fd, buf, len, buf, len, &all, result), len);
+}
+
+int ored_barrier(int fd, const struct ored_op *op, struct ored_result *result)
+{
+	struct ored_op all = op_of(op, ORED_BARRIER);
+	uint64_t number;
+
+	return length_is(whole_op(fd, NULL, 0, &number, sizeof(number), &all, result),
+			 sizeof(number));
 }

@@ -25,10 +25,10 @@ struct rank {
 	pthread_t thread;
 	/* What each step returned, for the main thread to judge */
 	int sum, mean, mismatch, posted[2], busy;
-	int sum_right, mean_right, kept;
+	int sum_right, mean_right, kept, kinds;
 	ssize_t short_buffer, received[2];
 	float first[2];
-	struct ored_result sum_result, mismatch_result, by_number;
+	struct ored_result sum_result, mismatch_result, by_number, kinds_result;
 	int by_number_ret, unknown_ret;
 	struct ored_uncounted uncounted;
 	uint64_t bits[BITS];
@@ -107,6 +107,32 @@ static void differ(struct rank *r)
 	r->kept = values[0] == 1 && values[1] == 1;
 }
 
+/* Seven elements for two ranks: four and three */
+static void kinds(struct rank *r)
+{
+	struct ored_op reliable = { .mode = ORED_MODE_RELIABLE };
+	float in[7], out[7] = { 0 }, root[7];
+	unsigned int i, mine = r->rank ? 3 : 4, first = r->rank ? 4 : 0;
+
+	for (i = 0; i < 7; i++)
+		root[i] = i + 10 * r->rank;
+	memcpy(in, root, sizeof(in));
+	r->kinds = ored_reduce_scatter(r->fd, in, sizeof(in), out, sizeof(out), &reliable,
+				       &r->kinds_result) == (ssize_t)mine * 4;
+	for (i = 0; i < mine; i++)
+		r->kinds &= out[i] == 2 * (first + i) + 10;
+	r->kinds &= r->kinds_result.kind == ORED_REDUCE_SCATTER;
+	r->kinds &= !ored_all_gather(r->fd, in + first, mine * 4, out, sizeof(out), &reliable,
+				     NULL);
+	for (i = 0; i < 7; i++)
+		r->kinds &= out[i] == i + (i < 4 ? 0 : 10);
+	r->kinds &= !ored_broadcast(r->fd, root, sizeof(root), 1, &reliable, NULL);
+	for (i = 0; i < 7; i++)
+		r->kinds &= root[i] == i + 10;
+	r->kinds &= !ored_barrier(r->fd, &reliable, &r->kinds_result);
+	r->kinds &= r->kinds_result.kind == ORED_BARRIER && !r->kinds_result.missing[0];
+}
+
 static void *run(void *arg)
 {
 	struct rank *r = arg;
@@ -122,6 +148,7 @@ static void *run(void *arg)
 	reduce(r);
 	pipeline(r);
 	differ(r);
+	kinds(r);
 	return NULL;
 }
 
@@ -167,6 +194,11 @@ static void judge_differ(const struct rank *r)
 	   "mismatch__result rank %u", r->rank);
 }
 
+static void judge_kinds(const struct rank *r)
+{
+	ok(r->kinds, "kinds rank %u", r->rank);
+}
+
 static void judge_state(const struct rank *r)
 {
 	uint64_t counters[ORED_CNT_MAX] = { 0 };
@@ -175,7 +207,7 @@ static void judge_state(const struct rank *r)
 
 	ok(!ored_group(r->fd, &group) && group.abi == ORED_ABI_VERSION &&
 	   group.state == ORED_STATE_JOINED && group.rank == r->rank &&
-	   group.nranks == 2 && group.posted == 5 && group.received == 5,
+	   group.nranks == 2 && group.posted == 9 && group.received == 9,
 	   "group rank %u", r->rank);
 	ok(ored_peers(r->fd, states, 3) == 2 && states[1].rank == 1,
 	   "peers rank %u", r->rank);
@@ -216,6 +248,7 @@ int main(void)
 		judge_reduce(&ranks[i]);
 		judge_pipeline(&ranks[i]);
 		judge_differ(&ranks[i]);
+		judge_kinds(&ranks[i]);
 		judge_state(&ranks[i]);
 	}
 	for (i = 0; i < 2; i++)

@@ -129,6 +129,31 @@ def test_shapes():
     whole(ranks(2, work))
 
 
+def test_kinds():
+    count = 1003
+
+    def work(group):
+        own = group.shard(count)
+        a = contribution(group.rank, count)
+        out = numpy.zeros(own.stop - own.start, numpy.float32)
+        result = group.reduce_scatter(a, out)
+        assert same(out, expected(3, count, False)[own])
+        assert result.ok and result.contributed == (0, 1, 2), result
+        # In place: what is given and what is got lie in one array.
+        result = group.reduce_scatter(a, a[own], op="mean")
+        assert same(a[own], expected(3, count, True)[own])
+        assert group.all_gather(a[own], a).ok
+        assert same(a, expected(3, count, True))
+        big = contribution(group.rank, BUCKET)      # four buckets
+        result = group.broadcast(big, root=2)
+        assert result.ops == 4 and same(big, contribution(2, BUCKET))
+        result = group.barrier()
+        assert result.ok and result.op == 7 and result.bytes == 8, result
+        refused(errno.EINVAL, "root", group.broadcast, a, root=3)
+        refused(errno.EINVAL, "too few", group.reduce_scatter, a[:2], out)
+    whole(ranks(3, work))
+
+
 def test_views_are_untouched():
     def work(group):
         square = numpy.ones((2, 2), numpy.float32)

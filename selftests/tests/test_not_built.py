@@ -11,9 +11,6 @@ from lib.sockets import Ranks, Socket, join_value, peer, refused, reliable
 LOCAL = [peer("127.0.0.1", 5000)]
 
 OPS = {
-    "reduce-scatter": {"kind": abi.REDUCE_SCATTER},
-    "all-gather": {"kind": abi.ALL_GATHER},
-    "broadcast": {"kind": abi.BROADCAST}, "barrier": {"kind": abi.BARRIER},
     "slot": {"flags": abi.OP_SLOT},
 }
 

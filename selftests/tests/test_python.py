@@ -7,6 +7,7 @@ import concurrent.futures
 import errno
 import os
 
+import numpy
 import ored
 
 from lib import tap
@@ -174,6 +175,39 @@ def test_area():
                 pass
     ored.remove_area("model")
     assert not ored.areas()
+
+
+def test_kinds():
+    """Reduce-scatter, all-gather, broadcast and barrier, from arrays, in place."""
+    nranks, count = 3, 1003
+
+    def work(group, rank):
+        own, other = group.shard(count), group.shard(count, 0)
+        assert own.stop - own.start == 335 - (rank > 0) and other == slice(0, 335)
+        numbers = numpy.arange(count, dtype="f4") * (rank + 1)
+        total = numpy.arange(count, dtype="f4") * 6
+        out = numpy.zeros(own.stop - own.start, "f4")
+        result = group.reduce_scatter(numbers, out)
+        assert (out == total[own]).all() and result.ok
+        assert result.contributed == (0, 1, 2) and result.bytes == 4 * count
+        group.reduce_scatter(numbers, numbers[own], op="mean", mode="reliable")
+        assert group.all_gather(numbers[own], numbers).ok
+        assert (numbers == total / 3).all()
+        big = numpy.arange(40000, dtype="i4") + rank	# in several buckets
+        result = group.broadcast(big, root=2)
+        assert result.ops > 1 and (big == numpy.arange(40000) + 2).all()
+        group.post(numbers[:3], kind="broadcast", root=1)
+        group.wait(out)
+        result = group.barrier()
+        assert result.ok and result.bytes == 8 and not result.missing
+        for words, call in (("root", lambda: group.broadcast(numbers, root=3)),
+                            ("too few", lambda: group.reduce_scatter(numbers[:2], out))):
+            try:
+                call()
+                raise AssertionError("accepted")
+            except ored.Error as error:
+                assert error.errno == errno.EINVAL and words in str(error), error
+    on_all(nranks, work, bucket_max=1 << 16)
 
 
 tap.main(globals())

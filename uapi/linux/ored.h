@@ -189,7 +189,29 @@ struct ored_join {
 	__aligned_u64	reserved[4];
 };
 
-/* enum ored_kind - collectives */
+/*
+ * enum ored_kind - collectives
+ *
+ * ORED_ALLREDUCE: everybody gives a bucket and gets the result of all of it.
+ *
+ * ORED_REDUCE_SCATTER: everybody gives a bucket and gets its own shard of the
+ * result: recv() returns that shard's length. Shards are those of
+ * numpy.array_split(): of a bucket of n elements every rank has n / N, and the
+ * first n % N ranks one more; n is at least N.
+ *
+ * ORED_ALL_GATHER: the reverse: everybody gives its shard and gets the bucket. The
+ * bucket's bytes are ored_op.length, or if that is zero N times the shard's. Where
+ * a shard is missing there are zeros.
+ *
+ * ORED_BROADCAST: everybody gives a bucket and gets that of ored_op.root. What the
+ * others have given stands in where something is missing (ORED_OP_MISSING_ZERO:
+ * zeros). The root is through when all have it, or when its bound has come. Bytes
+ * are moved, so the dtype need not be the same.
+ *
+ * ORED_BARRIER: send() carries nothing, and recv() returns 8 bytes, the op's
+ * number, when everybody has posted it. A bounded one ends by its bound, and
+ * ored_result.missing says who hadn't come.
+ */
 enum ored_kind {
 	ORED_ALLREDUCE		= 0,
 	ORED_REDUCE_SCATTER	= 1,
@@ -256,19 +278,21 @@ enum ored_hadamard_mode {
  * struct ored_op - parameters of an op: those of the socket (setsockopt), or
  * of one send() as ancillary data, which then replaces them as a whole
  * @kind: enum ored_kind
- * @dtype: enum ored_dtype; the bucket's length must be a multiple of it
- * @reduction: enum ored_reduction
+ * @dtype: enum ored_dtype; the bucket's length must be a multiple of it; zero for
+ *	a barrier
+ * @reduction: enum ored_reduction; zero where nothing is reduced
  * @mode: enum ored_mode
  * @flags: ORED_OP_*
  * @root: rank that broadcasts; else zero
  * @slot: with ORED_OP_SLOT: index of the slot
  * @deadline_us: bound of a bounded op in microseconds; 0: the policy's
  * @wait_us: how long beyond it to wait for late posters; 0: the policy's
- * @length: with ORED_OP_SLOT: bytes in the slot; else zero
+ * @length: with ORED_OP_SLOT: bytes in the slot. Of an all-gather: bytes of the
+ *	whole bucket; 0: N times what is sent. Else zero
  * @reserved: zero
  *
- * All ranks must post the same kind, dtype, reduction, mode, enum ored_hadamard_mode
- * and length as their n-th op; where they don't, the op fails with EPROTO on all
+ * All ranks must post the same kind, dtype, reduction, mode, root, length and enum
+ * ored_hadamard_mode as their n-th op; where they don't, the op fails with EPROTO on all
  * of them.
  */
 struct ored_op {
@@ -343,10 +367,12 @@ enum ored_field {
  *	setsockopt(ORED_RESULT_OF) before they read ORED_RESULT_OF; if they
  *	don't, it is the last op that recv() has returned
  * @elapsed_ns: from post to finish
- * @bytes: length of the bucket
- * @scatter: first stage
- * @gather: second stage
- * @contributed: bit r of word r / 64: rank r's whole contribution is in
+ * @bytes: length of the bucket; of a barrier 8
+ * @scatter: first stage; only the root of a broadcast scatters, and nobody in an
+ *	all-gather or a barrier
+ * @gather: second stage; a reduce-scatter has none
+ * @contributed: bit r of word r / 64: rank r's whole contribution is in, and all
+ *	that it had to hand on
  * @missing: likewise, ranks of which something is missing. A rank that left the
  *	group before is in neither, nor is anything expected of it, unless its
  *	shard is missing: it serves that until its socket is closed
@@ -591,7 +617,11 @@ struct ored_policy {
  *	that failed: ENOENT; no room for the bitmap: EMSGSIZE; it was
  *	Hadamard-transformed, so that its chunks are no parts of the bucket: EOPNOTSUPP)
  * @chunk: bytes of a full chunk
- * @chunks: number of chunks of the bucket
+ * @chunks: number of chunks of the bucket. Of a reduce-scatter each shard has its
+ *	own @chunks / N, from its start; of shorter ones the last may not be there
+ *
+ * Where nothing is reduced no bit is set, nor of a reduce-scatter whose own shard is
+ * whole: what has become of the others isn't known.
  */
 struct ored_uncounted {
 	__aligned_u64	op;

@@ -39,7 +39,9 @@ AREA_ROLL_BACK = 39
 AREA_GENERATIONS = 41
 AREA_LIST = 42
 
-ALLREDUCE = 0
+# enum ored_kind, by name
+KINDS = {"allreduce": 0, "reduce_scatter": 1, "all_gather": 2, "broadcast": 3,
+         "barrier": 4}
 
 # enum ored_dtype, by name, and the bytes of each
 DTYPES = {"f32": 0, "f64": 1, "f16": 2, "bf16": 3, "i32": 4, "i64": 5}

@@ -91,25 +91,79 @@ class Group:
         in flight: fetch them with wait(), or close the group.
         """
         view, dtype = buffer.writable(array, dtype)
-        in_flight = self.state().in_flight
-        if in_flight:
-            raise error.Error(errno.EBUSY, f"{in_flight} ops are in flight: "
-                              "wait() for them first")
-        parameters = _parameters(op, dtype, mode, hadamard)
+        self._check_idle()
+        parameters = _parameters(op, dtype, mode, hadamard=hadamard)
         start = time.monotonic()
         results = self._pipeline(buffer.pieces(view, self._bucket_max),
                                  parameters)
         return state.merge_results(results, time.monotonic() - start)
 
+    def reduce_scatter(self, array: Any, out: Any, op: str = "sum", *,
+                       dtype: Optional[str] = None, mode: str = "default"
+                       ) -> Result:
+        """Reduces @array over all ranks, and stores this rank's shard of the
+        result in @out: array.ravel()[group.shard(array.size)] says which.
+
+        array: at most bucket_max bytes, and an element for each rank.
+        out: room for the shard; it may be a part of @array.
+        """
+        self._check_idle()
+        self.post(array, op, dtype=dtype, mode=mode, kind="reduce_scatter")
+        return self.wait(out)
+
+    def all_gather(self, array: Any, out: Any, *, dtype: Optional[str] = None,
+                   mode: str = "default") -> Result:
+        """Stores the shards of all ranks, @array here, in @out, which has the
+        length of all of them together. @array may be this rank's part of it:
+        out[group.shard(out.size)].
+        """
+        view = buffer.target(out)
+        self._check_idle()
+        self.post(array, dtype=dtype, mode=mode, kind="all_gather",
+                  length=len(view))
+        return self._receive(view)
+
+    def broadcast(self, array: Any, root: int = 0, *,
+                  dtype: Optional[str] = None, mode: str = "default"
+                  ) -> Result:
+        """Replaces @array, of any length, by that of rank @root."""
+        view, dtype = buffer.writable(array, dtype)
+        self._check_idle()
+        start = time.monotonic()
+        results = self._pipeline(
+            buffer.pieces(view, self._bucket_max),
+            _parameters("sum", dtype, mode, "broadcast", root))
+        return state.merge_results(results, time.monotonic() - start)
+
+    def barrier(self, *, mode: str = "default") -> Result:
+        """Waits until all ranks have come; of a bounded one, which ends by its
+        bound, result.missing says who hasn't."""
+        self._check_idle()
+        self._send(memoryview(b""), _parameters("sum", "f32", mode, "barrier"))
+        return self._receive(memoryview(bytearray(8)))
+
+    def shard(self, count: int, rank: Optional[int] = None) -> slice:
+        """This rank's part, or that of @rank, of @count elements, as
+        numpy.array_split() deals them out."""
+        each, more = divmod(count, self.size)
+        rank = self.rank if rank is None else rank
+        start = each * rank + min(rank, more)
+        return slice(start, start + each + (rank < more))
+
     def post(self, array: Any, op: str = "sum", *,
              dtype: Optional[str] = None, mode: str = "default",
-             hadamard: str = "default") -> None:
+             hadamard: str = "default", kind: str = "allreduce",
+             root: int = 0, length: int = 0) -> None:
         """Posts @array, of at most bucket_max bytes, as the next op.
 
         It may be changed at once. Waits while depth ops are in flight.
+        kind: "allreduce", "reduce_scatter", "all_gather" or "broadcast".
+        root: of a broadcast.
+        length: bytes that an all_gather gives; 0: as many from each rank.
         """
         view, dtype = buffer.readable(array, dtype)
-        self._send(view, _parameters(op, dtype, mode, hadamard))
+        self._send(view, _parameters(op, dtype, mode, kind, root, length,
+                                     hadamard=hadamard))
 
     def wait(self, array: Any) -> Result:
         """Waits for the oldest op and stores its bucket in @array, which may
@@ -234,6 +288,14 @@ class Group:
         if failed:
             error.fail(self._sock, failed)
 
+    def _check_idle(self) -> None:
+        """Raises Error (EBUSY) while ops are in flight, whose results would be
+        taken for those of another."""
+        in_flight = self.state().in_flight
+        if in_flight:
+            raise error.Error(errno.EBUSY, f"{in_flight} ops are in flight: "
+                              "wait() for them first")
+
     def _pipeline(self, pieces: List[memoryview], parameters: bytes
                   ) -> List[Result]:
         """Keeps depth ops in flight until all pieces are done."""
@@ -325,14 +387,19 @@ def _milliseconds(seconds: float) -> int:
     return max(1, round(seconds * 1000))
 
 
-def _parameters(op: str, dtype: str, mode: str,
+def _parameters(op: str, dtype: str, mode: str, kind: str = "allreduce",
+                root: int = 0, length: int = 0, *,
                 hadamard: str = "default") -> bytes:
-    """struct ored_op of an allreduce."""
+    """struct ored_op."""
     for what, name, known in (("op", op, abi.REDUCTIONS),
                               ("mode", mode, abi.MODES),
+                              ("kind", kind, abi.KINDS),
                               ("hadamard", hadamard, abi.HADAMARD)):
         if name not in known:
             raise ValueError(f"{what} is {name!r}: one of {', '.join(known)}")
-    return abi.OP_STRUCT.pack(abi.ALLREDUCE, abi.DTYPES[dtype],
-                              abi.REDUCTIONS[op], abi.MODES[mode],
-                              abi.HADAMARD[hadamard], 0, 0, 0, 0, 0)
+    try:
+        return abi.OP_STRUCT.pack(abi.KINDS[kind], abi.DTYPES[dtype],
+                                  abi.REDUCTIONS[op], abi.MODES[mode],
+                                  abi.HADAMARD[hadamard], root, 0, 0, 0, length)
+    except struct.error as err:
+        raise ValueError(f"a number is out of range: {err}") from None
