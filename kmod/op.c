@@ -186,9 +186,20 @@ static bool has_arrived(const struct ored_flow *flow)
 	return READ_ONCE(flow->stopped) || READ_ONCE(flow->arrived) >= flow->count;
 }
 
+/* Has a peer posted an op, and all that it gets of it from here? */
+static bool has_all(const struct ored_link *l, const struct ored_slot *slot)
+{
+	const struct ored_flow *tx = slot->peer[l->rank].tx;
+
+	return READ_ONCE(l->standing.posted) > slot->op &&
+	       has_arrived(&tx[ORED_SCATTER]) && has_arrived(&tx[ORED_GATHER]);
+}
+
 /*
  * Does everybody who is waited for have what this rank broadcasts? It needs nothing
- * from anybody; without that it would be through at once, and run away.
+ * from anybody; without that it would be through at once, and run away. Whoever
+ * posts late would then take himself for left behind, though he has it all already
+ * or soon.
  */
 static bool is_delivered(const struct ored_slot *slot)
 {
@@ -196,10 +207,8 @@ static bool is_delivered(const struct ored_slot *slot)
 	const struct ored_link *l;
 
 	ored_for_each_link(m, l) {
-		const struct ored_flow *tx = slot->peer[l->rank].tx;
-
 		if (test_bit(l->rank, slot->need) && ored_link_needs(l, slot->op) &&
-		    !(has_arrived(&tx[ORED_SCATTER]) && has_arrived(&tx[ORED_GATHER])))
+		    !has_all(l, slot))
 			return false;
 	}
 	return true;
@@ -323,7 +332,7 @@ void ored_op_acked(struct ored_slot *slot)
 }
 
 /**
- * ored_op_acked_all() - likewise, a peer has left ops, which says that all has
+ * ored_op_acked_all() - likewise, a peer has posted ops, or left them: then all has
  * @m: the membership; no lock held
  */
 void ored_op_acked_all(struct ored_member *m)
@@ -656,22 +665,45 @@ static int publish(struct ored_slot *slot, const struct ored_params *params, u32
 	return 0;
 }
 
-/* Peers that can't be sent anything of an op are told how far we are. */
-static void tell_progress(struct ored_member *m, u64 op)
+static bool is_from(const struct ored_slot *slot, u32 rank)
 {
-	struct ored_link *l;
-
-	ored_for_each_link(m, l) {
-		if (!ored_standing_accepts(&l->standing, op, m->conf.depth))
-			ored_send_mark(l, ORED_F_REQUEST);
-	}
+	return ored_params_kind(slot->params.word) == ORED_BROADCAST &&
+	       ored_params_root(slot->params.word) == rank;
 }
 
 /* Is this rank the root of a broadcast? */
 static bool broadcasts(const struct ored_slot *slot)
 {
-	return ored_params_kind(slot->params.word) == ORED_BROADCAST &&
-	       ored_params_root(slot->params.word) == slot->m->rank;
+	return is_from(slot, slot->m->rank);
+}
+
+/*
+ * Must whoever broadcasts be told that this rank has posted? Not if an ACK
+ * will say so: if something is to come from there, and nobody has spoken of the op yet.
+ */
+static bool is_unheard(const struct ored_slot *slot, u32 rank, bool first)
+{
+	const struct ored_chunkmap *rx = slot->peer[rank].rx;
+
+	return is_from(slot, rank) &&
+	       !(first && (rx[ORED_SCATTER].count || rx[ORED_GATHER].count));
+}
+
+/*
+ * Peers that can't be sent anything of an op are told how far we are. So is whoever
+ * broadcasts; if that is lost, the next beat says it.
+ */
+static void tell_progress(struct ored_slot *slot, u64 op, bool first)
+{
+	struct ored_member *m = slot->m;
+	struct ored_link *l;
+
+	ored_for_each_link(m, l) {
+		if (!ored_standing_accepts(&l->standing, op, m->conf.depth))
+			ored_send_mark(l, ORED_F_REQUEST);
+		else if (is_unheard(slot, l->rank, first))
+			ored_send_mark(l, 0);
+	}
 }
 
 static void contribute(struct ored_slot *slot)
@@ -776,7 +808,7 @@ int ored_op_post(struct ored_slot *slot, const struct ored_params *params,
 	start_flows(slot);
 	err = publish(slot, params, known_by);
 	if (!err && !READ_ONCE(slot->error)) {
-		tell_progress(m, number);
+		tell_progress(slot, number, known_by == m->rank);
 		ored_timer_need(m, ktime_get_ns() + ORED_BEAT_NS);
 		ored_pump(m);
 		contribute(slot);

@@ -67,7 +67,8 @@ void ored_rotate_free(struct ored_member *m)
  * @dtype: enum ored_dtype
  * @reduction: enum ored_reduction
  *
- * The transform is linear: it goes with sums, not with extremes.
+ * The transform is linear: it goes with sums, not with extremes. It mixes all of a
+ * bucket, of which a rank gets no more than its shard by a reduce-scatter.
  */
 bool ored_rotate_takes(u8 kind, u8 dtype, u8 reduction)
 {

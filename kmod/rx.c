@@ -45,7 +45,7 @@ struct ored_rx {
 	bool			dropped;
 	bool			pump;	/* something can be sent to this peer */
 	bool			pump_all;	/* or to all */
-	bool			left;		/* the peer has left more ops */
+	bool			moved;		/* the peer has posted or left more ops */
 	bool			look;	/* it may change when an op ends */
 };
 
@@ -188,8 +188,8 @@ static void heard_news(struct ored_rx *rx, u64 now)
 	if (news & ORED_NEWS_LEFT) {
 		ored_slot_release_past(m);
 		rx->pump = true;
-		rx->left = true;
 	}
+	rx->moved |= news & (ORED_NEWS_POSTED | ORED_NEWS_LEFT);
 	if (news)
 		ored_deadline_update(m);
 	spin_unlock(&m->lock);
@@ -734,7 +734,7 @@ static void dispatch(struct ored_rx *rx)
 		break;
 	}
 	/* Not before the packet could say that the peer left because it failed. */
-	if (rx->left)
+	if (rx->moved)
 		ored_op_acked_all(rx->m);
 	if (rx->look)
 		ored_deadline_check(rx->m);

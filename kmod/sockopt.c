@@ -81,7 +81,7 @@ int ored_op_check(struct ored_sock *osk, const struct ored_op *op)
 	if (op->flags & ORED_OP_HADAMARD_ON &&
 	    !ored_rotate_takes(op->kind, op->dtype, op->reduction))
 		return ored_sock_refuse(osk, EINVAL,
-					"the Hadamard transform is for sums and means of 32- and 16-bit floats");
+					"the Hadamard transform is for allreduces: sums and means of 32- and 16-bit floats");
 	if (op->flags & ORED_OP_SLOT)
 		return ored_sock_refuse(osk, EOPNOTSUPP, "op flags %#x are not built yet",
 					op->flags);

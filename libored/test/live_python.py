@@ -136,18 +136,18 @@ def test_kinds():
         own = group.shard(count)
         a = contribution(group.rank, count)
         out = numpy.zeros(own.stop - own.start, numpy.float32)
-        result = group.reduce_scatter(a, out)
+        result = group.reduce_scatter(a, out, mode="reliable")
         assert same(out, expected(3, count, False)[own])
         assert result.ok and result.contributed == (0, 1, 2), result
         # In place: what is given and what is got lie in one array.
-        result = group.reduce_scatter(a, a[own], op="mean")
+        result = group.reduce_scatter(a, a[own], op="mean", mode="reliable")
         assert same(a[own], expected(3, count, True)[own])
-        assert group.all_gather(a[own], a).ok
+        assert group.all_gather(a[own], a, mode="reliable").ok
         assert same(a, expected(3, count, True))
         big = contribution(group.rank, BUCKET)      # four buckets
-        result = group.broadcast(big, root=2)
+        result = group.broadcast(big, root=2, mode="reliable")
         assert result.ops == 4 and same(big, contribution(2, BUCKET))
-        result = group.barrier()
+        result = group.barrier(mode="reliable")
         assert result.ok and result.op == 7 and result.bytes == 8, result
         refused(errno.EINVAL, "root", group.broadcast, a, root=3)
         refused(errno.EINVAL, "too few", group.reduce_scatter, a[:2], out)

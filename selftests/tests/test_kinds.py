@@ -48,7 +48,7 @@ def counted(kind, nranks, lengths, dtypes, **op):
                 number += 1
 
 
-@tap.cases(*[(kind, n) for kind in OTHERS for n in (1, 2, 3, 5, 8)])
+@tap.cases(*[(kind, n) for kind in OTHERS for n in range(1, 9)])
 def test_right(kind, nranks):
     """Lengths that divide by nothing; reliable and bounded in turns."""
     lengths = [0] if kind == "barrier" else [nranks, nranks + 1, 1009, 6007]
@@ -182,6 +182,20 @@ def test_arguments():
         run(group, [Case("barrier", 3, 0)])
 
 
+def test_never_transformed():
+    """Whatever the policy says of Hadamard; to ask for it is refused."""
+    with Ranks([None] * 3) as group:
+        for sock in group:
+            sock.set(abi.POLICY, abi.Policy(hadamard=abi.HADAMARD_ON))
+        for number, kind in enumerate(OTHERS):
+            case = Case(kind, 3, 1000, number=number)
+            run(group, [case])
+            assert not group[0].result(number).flags & abi.RESULT_HADAMARD
+            case.op.flags = abi.OP_HADAMARD_ON
+            with refused(errno.EINVAL, group[0], "allreduces"):
+                case.send(group[0], 0)
+
+
 def test_all_gather_of_equal_shards():
     """Without a length everybody gives as much."""
     with Ranks([None] * 3) as group:
@@ -190,6 +204,30 @@ def test_all_gather_of_equal_shards():
             sock.sendmsg([bytes([rank]) * 20], op)
         for sock in group:
             assert sock.take(64) == bytes(20) + b"\1" * 20 + b"\2" * 20
+
+
+@tap.cases("reliable", "bounded")
+def test_broadcast_waits(mode):
+    """For who has got it all before he posts: nobody is ahead of him then, and
+    what others pass on to him isn't missing."""
+    nranks = 3
+    mode = abi.MODE_RELIABLE if mode == "reliable" else abi.MODE_BOUNDED
+    with shared(nranks) as net, Ranks(net.hosts, depth=2) as group:
+        for number in range(0, 6, 2):
+            late = 1 + number // 2 % 2
+            cases = [Case("broadcast", nranks, 6000, number=number + n, mode=mode)
+                     for n in range(2)]
+            for case in cases:
+                for rank, sock in enumerate(group):
+                    if rank != late:
+                        case.send(sock, rank)
+            assert not group[0].poll(seconds=0.01), "the root is through"
+            for case in cases:
+                case.send(group[late], late)
+            for case in cases:
+                for rank, sock in enumerate(group):
+                    assert sock.take(1 << 15) == case.gets(rank), str(case)
+                    check_whole(sock.result(case.number), case, rank)
 
 
 def test_barrier_waits():
