@@ -130,14 +130,18 @@ void ored_op_reduce(struct ored_slot *slot, u32 whole, const unsigned long *pres
 bool ored_op_reduce_chunk(struct ored_slot *slot, u32 chunk)
 {
 	unsigned long *counted = ored_slot_set(slot, slot->counted, chunk);
-	u32 own = slot->m->rank, n = slot->m->nranks;
+	u32 own = slot->m->rank, n = slot->m->nranks, r;
 	bool full;
 
 	bitmap_and(counted, ored_slot_set(slot, slot->present, chunk), slot->givers, n);
 	/* Pairs with the barrier before a contribution's bit is set. */
 	smp_rmb();
-	if (bitmap_empty(counted, n))
+	if (bitmap_empty(counted, n)) {
+		/* Then nobody who had to give it is in the result as a whole. */
+		for_each_set_bit(r, slot->givers, n)
+			clear_bit(r, slot->whole);
 		return false;
+	}
 	full = ored_slot_full(slot, counted);
 	ored_op_reduce(slot, ored_map_first(&slot->map, own) + chunk, full ? NULL : counted);
 	note_counted(slot, own, full ? NULL : counted);
