@@ -400,7 +400,7 @@ static const struct proto_ops ored_ops = {
 	.getsockopt = ored_getsockopt,
 	.sendmsg = ored_sendmsg,
 	.recvmsg = ored_recvmsg,
-	.mmap = sock_no_mmap,
+	.mmap = ored_mapped_mmap,
 };
 
 static int ored_create(struct net *net, struct socket *sock, int protocol, int kern)

@@ -95,6 +95,7 @@
 #include "core/rate.h"
 #include "core/rotation.h"
 #include "core/standing.h"
+#include "mapped.h"
 #include "net.h"
 #include "rotate.h"
 #include "slot.h"
@@ -217,6 +218,7 @@ struct ored_link {
  * @uncounted: of the op whose result was received last, with its bitmap; under
  *	the socket's recv_mutex
  * @rotate: memory of the Hadamard transform
+ * @mapped: slots that the user can map
  * @memory: bytes allocated
  * @charge: who is charged for them
  * @stats: counters
@@ -298,6 +300,7 @@ struct ored_member {
 	struct ored_slot	*slots;
 	struct ored_uncounted	*uncounted;
 	struct ored_rotate_memory rotate;
+	struct ored_mapped	mapped;
 	u64			memory;
 	struct ored_charge	charge;
 	struct ored_stats __percpu *stats;

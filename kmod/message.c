@@ -164,7 +164,9 @@ static int read_params(struct ored_sock *osk, const struct ored_member *m,
 	if (op->kind == ORED_BARRIER && len)
 		return ored_sock_refuse(osk, EINVAL, "a barrier carries nothing, and not %zu bytes",
 					len);
-	if (op->kind == ORED_ALL_GATHER)
+	if (op->flags & ORED_OP_SLOT)
+		bytes = op->length;
+	else if (op->kind == ORED_ALL_GATHER)
 		bytes = op->length ?: (u64)len * m->nranks;
 	err = op->kind == ORED_BARRIER ? 0 : check_bucket(osk, m, op, bytes);
 	if (err)
@@ -172,7 +174,28 @@ static int read_params(struct ored_sock *osk, const struct ored_member *m,
 	params->bytes = op->kind == ORED_BARRIER ? m->nranks * ORED_BARRIER_BYTES : bytes;
 	params->word = op->kind == ORED_BROADCAST ? ored_params_broadcast(op->root, mode) :
 		       ored_params_word(op->dtype, op->reduction, op->kind, mode);
-	return op->kind == ORED_ALL_GATHER ? check_shard(osk, m, params, len) : 0;
+	if (op->flags & ORED_OP_SLOT || op->kind != ORED_ALL_GATHER)
+		return 0;
+	return check_shard(osk, m, params, len);
+}
+
+/* An op whose bucket is in a slot carries nothing. */
+static int check_mapped(struct ored_sock *osk, const struct ored_member *m,
+			const struct ored_op *op, size_t len)
+{
+	if (!(op->flags & ORED_OP_SLOT))
+		return 0;
+	if (!m->mapped.count)
+		return ored_sock_refuse(osk, EINVAL,
+					"the group was joined without ORED_JOIN_SLOTS");
+	if (op->slot >= m->mapped.count)
+		return ored_sock_refuse(osk, EINVAL, "slot %u: the group has %u of them", op->slot,
+					m->mapped.count);
+	if (len)
+		return ored_sock_refuse(osk, EINVAL,
+					"the bucket is in slot %u: %zu bytes more aren't wanted",
+					op->slot, len);
+	return 0;
 }
 
 static int send_setup(struct ored_sock *osk, struct msghdr *msg, size_t len,
@@ -194,7 +217,7 @@ static int send_setup(struct ored_sock *osk, struct msghdr *msg, size_t len,
 	err = read_control(osk, msg, op);
 	if (!err)
 		err = ored_op_check(osk, op);
-	return err ?: read_params(osk, *m, op, len, params);
+	return err ?: check_mapped(osk, *m, op, len) ?: read_params(osk, *m, op, len, params);
 }
 
 typedef bool (*ored_ready_fn)(struct ored_sock *osk, struct ored_member *m);
@@ -231,8 +254,14 @@ static int post(struct ored_sock *osk, struct ored_member *m, const struct ored_
 		return 1;
 	params.word = ored_rotate_choose(m, params.word, op->flags);
 	slot = ored_slot_of(m, m->posted);
+	/* Pairs with the release in ored_mapped_return(). */
+	if (op->flags & ORED_OP_SLOT && smp_load_acquire(&m->mapped.op[op->slot]) != ORED_NO_OP)
+		return ored_sock_refuse(osk, EBUSY, "op %llu has slot %u until recv() returns it",
+					m->mapped.op[op->slot], op->slot);
 	to = ored_op_place(slot, &params);
-	if (op->kind == ORED_BARRIER)
+	if (op->flags & ORED_OP_SLOT)
+		ored_mapped_take(slot, op->slot, &params);
+	else if (op->kind == ORED_BARRIER)
 		put_unaligned(m->posted, (u64 *)to);
 	else if (!copy_from_iter_full(to, len, &msg->msg_iter))
 		return ored_sock_refuse(osk, EFAULT, "the bucket can't be read");
@@ -331,6 +360,12 @@ static int copy_bucket(struct ored_sock *osk, struct ored_slot *slot, struct msg
 	size_t len, n;
 
 	from = ored_op_result_at(slot, &len);
+	if (ored_params_is_rotated(slot->mine.word))
+		from = ored_rotate_out(slot);
+	if (slot->user) {
+		ored_mapped_result(slot, from, len);
+		return len;
+	}
 	n = min(room, len);
 	if (room < len) {
 		if (!(flags & MSG_PEEK))
@@ -339,8 +374,6 @@ static int copy_bucket(struct ored_sock *osk, struct ored_slot *slot, struct msg
 						len, room);
 		msg->msg_flags |= MSG_TRUNC;
 	}
-	if (ored_params_is_rotated(slot->mine.word))
-		from = ored_rotate_out(slot);
 	if (copy_to_iter(from, n, &msg->msg_iter) != n)
 		return ored_sock_refuse(osk, EFAULT, "the buffer can't be written; the result stays");
 	return flags & MSG_TRUNC ? len : n;
@@ -359,6 +392,8 @@ static int take(struct ored_sock *osk, struct ored_member *m, struct msghdr *msg
 	if (m->received >= smp_load_acquire(&m->finished) || ored_at_end(m))
 		return ored_can_recv(osk, m) ? 0 : -ENODATA;
 	slot = ored_slot_of(m, m->received);
+	if (slot->user)
+		ored_mapped_detach(slot);
 	if (!slot->error) {
 		ored_op_settle(slot);
 		ret = copy_bucket(osk, slot, msg, room, flags);
@@ -372,6 +407,8 @@ static int take(struct ored_sock *osk, struct ored_member *m, struct msghdr *msg
 		ret = op_error(osk, &result);
 	if (!(flags & MSG_PEEK)) {
 		remember(osk, slot, &result);
+		if (slot->user)
+			ored_mapped_return(slot);
 		ored_op_delivered(slot);
 	}
 	return ret;

@@ -70,7 +70,7 @@ static const u8 *contribution(const struct ored_slot *slot, u32 rank, u32 whole)
 	u32 own = slot->m->rank;
 
 	if (rank == own)
-		return slot->from + ored_map_offset(&slot->map, whole);
+		return slot->own + ored_map_offset(&slot->map, whole);
 	return slot->staged + (rank - (rank > own)) * slot->stride +
 	       (size_t)(whole - ored_map_first(&slot->map, own)) * slot->map.payload;
 }
@@ -79,11 +79,28 @@ static const u8 *contribution(const struct ored_slot *slot, u32 rank, u32 whole)
 static void hand_on(struct ored_slot *slot, u32 whole)
 {
 	u32 giver = find_first_bit(slot->givers, slot->m->nranks);
-	u8 *to = slot->to + ored_map_offset(&slot->map, whole);
-	const u8 *from = contribution(slot, giver, whole);
 
-	if (from != to)
-		memcpy(to, from, ored_map_length(&slot->map, whole));
+	memcpy(slot->made + ored_map_offset(&slot->map, whole),
+	       contribution(slot, giver, whole), ored_map_length(&slot->map, whole));
+}
+
+static void add_up(struct ored_slot *slot, u8 *to, u32 whole, const unsigned long *present)
+{
+	struct ored_member *m = slot->m;
+	u32 first = ored_map_first(&slot->map, m->rank);
+	bool mine = whole - first < ored_map_count(&slot->map, m->rank);
+	struct ored_contribs c = {
+		.own = slot->own + ored_map_offset(&slot->map, whole),
+		.staged = slot->staged + (mine ? (size_t)(whole - first) * slot->map.payload : 0),
+		.stride = slot->stride,
+		.rank = m->rank,
+		.nranks = m->nranks,
+		.present = present,
+	};
+	u16 word = slot->params.word;
+
+	ored_compute_reduce(to, &c, ored_map_length(&slot->map, whole),
+			    ored_params_dtype(word), ored_params_reduction(word));
 }
 
 /**
@@ -96,27 +113,20 @@ static void hand_on(struct ored_slot *slot, u32 whole)
  */
 void ored_op_reduce(struct ored_slot *slot, u32 whole, const unsigned long *present)
 {
-	struct ored_member *m = slot->m;
-	u32 chunk = whole - ored_map_first(&slot->map, m->rank);
-	u32 offset = ored_map_offset(&slot->map, whole);
-	struct ored_contribs c = {
-		.own = slot->from + offset,
-		.staged = slot->staged,
-		.stride = slot->stride,
-		.rank = m->rank,
-		.nranks = m->nranks,
-		.present = present,
-	};
-	u16 word = slot->params.word;
+	u32 offset = ored_map_offset(&slot->map, whole), own = slot->m->rank;
 
-	if (!slot->adds) {
-		hand_on(slot, whole);
+	if (whole - ored_map_first(&slot->map, own) >= ored_map_count(&slot->map, own)) {
+		add_up(slot, slot->to + offset, whole, present);
 		return;
 	}
-	if (chunk < ored_map_count(&slot->map, m->rank))
-		c.staged += (size_t)chunk * slot->map.payload;
-	ored_compute_reduce(slot->to + offset, &c, ored_map_length(&slot->map, whole),
-			    ored_params_dtype(word), ored_params_reduction(word));
+	/* Peers get what was made of it once, whatever a user does to a mapped slot. */
+	if (slot->adds)
+		add_up(slot, slot->made + offset, whole, present);
+	else
+		hand_on(slot, whole);
+	if (slot->made != slot->to)
+		memcpy(slot->to + offset, slot->made + offset,
+		       ored_map_length(&slot->map, whole));
 }
 
 /**
@@ -428,11 +438,12 @@ static void account(struct ored_slot *slot)
 {
 	struct ored_member *m = slot->m;
 
-	if (slot->bounded) {
+	if (slot->bounded || slot->error) {
 		set_bit(ORED_SCATTER, &slot->sealed);
 		set_bit(ORED_GATHER, &slot->sealed);
-		count_posts(slot);
 	}
+	if (slot->bounded)
+		count_posts(slot);
 	if (slot->limit == ORED_LIMIT_BEHIND)
 		note_behind(slot);
 	else if (!slot->bounded && !slot->error)
@@ -745,8 +756,7 @@ u8 *ored_op_place(struct ored_slot *slot, const struct ored_params *params)
 	ored_kind_map(&map, params, m->payload, m->nranks);
 	if (ored_kind_adds(params->word) && map.unit)
 		skew = -ored_map_start(&map, m->rank) % ORED_PAYLOAD_ALIGN;
-	slot->from = slot->in + skew;
-	slot->to = slot->out + skew;
+	ored_slot_at(slot, skew);
 	return map.unit && !ored_kind_adds(params->word) ?
 	       slot->from + ored_map_start(&map, m->rank) : slot->from;
 }
@@ -802,10 +812,8 @@ int ored_op_post(struct ored_slot *slot, const struct ored_params *params,
 	slot->bounded = ored_params_mode(params->word) == ORED_MODE_BOUNDED;
 	slot->zero = op && op->flags & ORED_OP_MISSING_ZERO;
 	slot->dtype = op ? op->dtype : 0;
-	if (!op) {
-		slot->from = slot->in;
-		slot->to = slot->out;
-	}
+	if (!op)
+		ored_slot_at(slot, 0);
 	slot->delivers = op && broadcasts(slot);
 	ored_deadline_choose(slot, op);
 	atomic_set(&slot->reducing, ored_map_count(&slot->map, m->rank));

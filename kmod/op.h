@@ -33,6 +33,7 @@ void ored_op_delivered(struct ored_slot *slot);
 void ored_op_tell_failures(struct ored_member *m);
 
 /* result.c */
+bool ored_op_is_whole(const struct ored_slot *slot);
 void ored_op_settle(struct ored_slot *slot);
 u32 ored_op_loss(const struct ored_slot *slot, u32 *given);
 void ored_op_result(struct ored_slot *slot, struct ored_result *result);

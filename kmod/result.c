@@ -31,7 +31,8 @@ static bool has_gathered(const struct ored_slot *slot, u32 owner, u32 chunk)
 
 /*
  * What stands in for a chunk that is missing: the own contribution in the place of
- * everybody's, or 0. Where each rank has given something else there is no such.
+ * everybody's, or 0. Where each rank has given something else it is 0, but for a mapped
+ * slot, which keeps what it has.
  */
 static void stand_in(struct ored_slot *slot, u32 whole)
 {
@@ -40,12 +41,12 @@ static void stand_in(struct ored_slot *slot, u32 whole)
 	DECLARE_BITMAP(alone, ORED_MAX_RANKS) = {};
 
 	__set_bit(slot->m->rank, alone);
-	if (slot->zero || kind_of(slot) == ORED_ALL_GATHER)
+	if (slot->zero || (kind_of(slot) == ORED_ALL_GATHER && !slot->user))
 		memset(slot->to + offset, 0, len);
 	else if (slot->adds)
 		ored_op_reduce(slot, whole, alone);
-	else if (slot->to != slot->from)
-		memcpy(slot->to + offset, slot->from + offset, len);
+	else if (kind_of(slot) == ORED_BROADCAST && slot->to != slot->own)
+		memcpy(slot->to + offset, slot->own + offset, len);
 }
 
 /*
@@ -83,12 +84,15 @@ static void settle_peer(struct ored_slot *slot, u32 owner)
 	}
 }
 
-/*
- * Is all there that can be? Of an op that is complete nothing is missing that was
+/**
+ * ored_op_is_whole() - is all there that can be?
+ * @slot: finished
+ *
+ * Of an op that is complete nothing is missing that was
  * waited for; but not everybody may have been, and what was gathered may have been
  * reduced without somebody's contribution.
  */
-static bool whole(const struct ored_slot *slot)
+bool ored_op_is_whole(const struct ored_slot *slot)
 {
 	u32 n = slot->m->nranks;
 
@@ -105,7 +109,7 @@ void ored_op_settle(struct ored_slot *slot)
 {
 	struct ored_link *l;
 
-	if (slot->settled || whole(slot))
+	if (slot->settled || ored_op_is_whole(slot))
 		return;
 	ored_slot_quiesce(slot);
 	settle_own(slot);
@@ -203,7 +207,7 @@ static void stages(const struct ored_slot *slot, struct ored_result *result)
 	if (slot->error) {
 		in = atomic64_read(&slot->received[ORED_SCATTER]);
 		out = atomic64_read(&slot->received[ORED_GATHER]);
-	} else if (!whole(slot)) {
+	} else if (!ored_op_is_whole(slot)) {
 		in = scattered(slot);
 		out = 0;
 		ored_for_each_link(slot->m, l)
@@ -226,7 +230,7 @@ static bool all_in(const struct ored_slot *slot, u32 r)
 		return !ored_link_left_by(&slot->m->links[r], slot->op);
 	if (slot->error)
 		return false;
-	if (whole(slot))
+	if (ored_op_is_whole(slot))
 		return true;
 	return test_bit(r, slot->whole) &&
 	       (r == slot->m->rank || ored_slot_has_shard(slot, r));
@@ -260,7 +264,7 @@ static void contributors(struct ored_slot *slot, struct ored_result *result)
 {
 	u32 r;
 
-	if (!slot->error && !whole(slot))
+	if (!slot->error && !ored_op_is_whole(slot))
 		note_unreduced(slot);
 	for (r = 0; r < slot->m->nranks; r++) {
 		if (all_in(slot, r))
@@ -350,7 +354,7 @@ static u8 judge(const struct ored_slot *slot, const struct ored_result *result)
 
 	if (slot->error)
 		return ORED_VERDICT_HALT;
-	if (whole(slot))
+	if (ored_op_is_whole(slot))
 		return ORED_VERDICT_OK;
 	/* What a rank lacks that the group has overtaken is no reason to stop. */
 	if (slot->limit == ORED_LIMIT_BEHIND && result->gather.missing)
@@ -391,7 +395,7 @@ static u32 published_us(const struct ored_slot *slot)
  */
 void ored_op_result(struct ored_slot *slot, struct ored_result *result)
 {
-	if (!whole(slot))
+	if (!ored_op_is_whole(slot))
 		ored_slot_quiesce(slot);
 	result->elapsed_ns = slot->elapsed_ns;
 	result->bytes = kind_of(slot) == ORED_BARRIER ? ORED_BARRIER_BYTES : slot->mine.bytes;
@@ -474,7 +478,7 @@ void ored_op_uncounted(const struct ored_slot *slot, u64 *bits)
 
 	memset(bits, 0, DIV_ROUND_UP(slot->map.chunks, 64) * sizeof(*bits));
 	/* Of a reduce-scatter whose own shard is whole nothing more is known. */
-	if (!slot->adds || whole(slot))
+	if (!slot->adds || ored_op_is_whole(slot))
 		return;
 	for (owner = 0; owner < slot->m->nranks; owner++) {
 		at = ored_map_first(&slot->map, owner);

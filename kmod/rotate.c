@@ -141,18 +141,30 @@ static void transform(const struct ored_slot *slot, void *data, u32 *scratch, bo
 	}
 }
 
-/*
+/**
+ * ored_rotate_settle() - is the own contribution to be transformed?
+ * @slot: open; the caller is about to post it, and can't fail but by having left
+ * @params: the op's; what the group has decided may be changed
+ *
  * Whoever is first to speak of an op says whether it is transformed, if that is
  * all we differ in. A bucket that nobody will take isn't.
  */
-static bool settle(struct ored_slot *slot, struct ored_params *params)
+bool ored_rotate_settle(struct ored_slot *slot, struct ored_params *params)
 {
 	u64 value[2];
+	bool differ;
+
+	/* Only whoever posts can move it on from where it is. */
+	if (WARN_ON_ONCE(!ored_slot_enter(slot, slot->op)))
+		return false;
 
 	ored_slot_know(slot, params, slot->m->rank);
-	if (ored_params_differ(params, &slot->params, value))
+	differ = ored_params_differ(params, &slot->params, value);
+	if (!differ)
+		params->word = slot->params.word;
+	ored_slot_leave(slot);
+	if (differ)
 		return false;
-	params->word = slot->params.word;
 	return ored_params_is_rotated(params->word);
 }
 
@@ -163,16 +175,12 @@ static bool settle(struct ored_slot *slot, struct ored_params *params)
  */
 void ored_rotate_in(struct ored_slot *slot, struct ored_params *params)
 {
-	u64 op = slot->op, begin = ktime_get_ns();
+	u64 begin = ktime_get_ns();
 
-	/* Only whoever posts can move it on from where it is. */
-	if (WARN_ON_ONCE(!ored_slot_enter(slot, op)))
+	if (!ored_rotate_settle(slot, params))
 		return;
-	if (settle(slot, params)) {
-		transform(slot, slot->in, slot->m->rotate.in, false);
-		slot->rotate_ns = ktime_get_ns() - begin;
-	}
-	ored_slot_leave(slot);
+	transform(slot, slot->in, slot->m->rotate.in, false);
+	slot->rotate_ns = ktime_get_ns() - begin;
 }
 
 /**

@@ -31,6 +31,7 @@ void ored_rotate_free(struct ored_member *m);
 
 bool ored_rotate_takes(u8 kind, u8 dtype, u8 reduction);
 u16 ored_rotate_choose(struct ored_member *m, u16 word, u32 flags);
+bool ored_rotate_settle(struct ored_slot *slot, struct ored_params *params);
 void ored_rotate_in(struct ored_slot *slot, struct ored_params *params);
 const u8 *ored_rotate_out(struct ored_slot *slot);
 

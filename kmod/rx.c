@@ -444,6 +444,8 @@ static void gather_in(struct ored_rx *rx, struct ored_slot *slot, u64 op, u8 *to
 		too_late(rx, slot, op, ORED_GATHER);
 		return;
 	}
+	/* A post from a mapped slot may have moved it meanwhile. */
+	to = READ_ONCE(slot->to) + ored_map_offset(&slot->map, rx->whole);
 	fresh = claim(rx, slot, ORED_GATHER, to);
 	ored_slot_written(slot);
 	note_arrival(rx, slot, ORED_GATHER, fresh, &ack);

@@ -15,9 +15,6 @@
 #include "slot.h"
 #include "tell.h"
 
-/* Memory of a group is charged to who joins; ENOMEM comes, not the OOM killer */
-#define ORED_GFP (GFP_KERNEL_ACCOUNT | __GFP_RETRY_MAYFAIL | __GFP_NOWARN | __GFP_ZERO)
-
 /**
  * ored_slot_of() - the slot that an op uses
  * @m: the membership
@@ -29,6 +26,20 @@ struct ored_slot *ored_slot_of(struct ored_member *m, u64 op)
 
 	div_u64_rem(op, m->nslots, &i);
 	return &m->slots[i];
+}
+
+/**
+ * ored_slot_at() - has an op be sent from, and reduced into, the slot's own memory
+ * @slot: open; nobody reads or writes there
+ * @skew: where contribution and result begin in it
+ */
+void ored_slot_at(struct ored_slot *slot, u32 skew)
+{
+	slot->own = slot->in + skew;
+	slot->from = slot->in + skew;
+	slot->made = slot->out + skew;
+	slot->to = slot->out + skew;
+	slot->user = NULL;
 }
 
 /* What a slot knows of its op, but for what is counted by chunk. */
@@ -48,8 +59,7 @@ static void forget(struct ored_slot *slot)
 	slot->delivered = false;
 	slot->bounded = false;
 	slot->delivers = false;
-	slot->from = slot->in;
-	slot->to = slot->out;
+	ored_slot_at(slot, 0);
 	slot->silent = false;
 	slot->settled = false;
 	slot->zero = false;
@@ -273,7 +283,7 @@ bool ored_slot_write(struct ored_slot *slot)
 	atomic_inc(&slot->writers);
 	/* Pairs with the one in ored_slot_quiesce(). */
 	smp_mb__after_atomic();
-	if (likely(!test_bit(ORED_GATHER, &slot->sealed)))
+	if (likely(!(READ_ONCE(slot->sealed) & (BIT(ORED_GATHER) | BIT(ORED_MOVING)))))
 		return true;
 	ored_slot_written(slot);
 	return false;
@@ -500,11 +510,16 @@ int ored_slots_alloc(struct ored_member *m, char *why)
 	u32 i;
 	int err;
 
+	ored_mapped_plan(m);
+	bytes += ored_mapped_bytes(&m->mapped);
 	err = ored_charge(&m->charge, bytes, "the group", why);
 	if (err)
 		return err;
 	ored_refuse(why, ENOMEM, "no memory for the %llu bytes of %u slots: take a smaller bucket_max or depth",
-		    bytes, m->nslots);
+		    bytes, m->nslots + m->mapped.count);
+	err = ored_mapped_alloc(m);
+	if (err)
+		return err;
 	m->slots = kvcalloc(m->nslots, sizeof(*m->slots), GFP_KERNEL_ACCOUNT);
 	m->uncounted = ored_slots_take(m, uncounted_bytes(m, room));
 	if (!m->slots || !m->uncounted)
@@ -536,6 +551,7 @@ void ored_slots_free(struct ored_member *m)
 	ored_uncharge(&m->charge);
 	vfree(m->uncounted);
 	ored_rotate_free(m);
+	ored_mapped_free(m);
 	if (!m->slots)
 		return;
 	for (i = 0; i < m->nslots; i++) {

@@ -43,6 +43,9 @@ struct ored_member;
 
 #define ORED_NO_OP	(~0ULL)
 
+/* Memory of a group is charged to who joins; ENOMEM comes, not the OOM killer */
+#define ORED_GFP (GFP_KERNEL_ACCOUNT | __GFP_RETRY_MAYFAIL | __GFP_NOWARN | __GFP_ZERO)
+
 enum ored_slot_state {
 	ORED_SLOT_OPEN,
 	ORED_SLOT_POSTED,
@@ -55,6 +58,7 @@ enum {
 	ORED_SCATTER,
 	ORED_GATHER,
 	ORED_STAGES,
+	ORED_MOVING = ORED_STAGES,	/* in @sealed: the result's place is being changed */
 };
 
 /**
@@ -93,8 +97,12 @@ struct ored_slot_peer {
  * @givers: ranks whose contributions are a part of the own shard
  * @in: the own contribution, and
  * @out: the result, as the kernel keeps them for peers
- * @from: where the own contribution begins
- * @to: where the result begins
+ * @made: where the own shard is reduced, and gathered from: in @out
+ * @own: where the own contribution is reduced from
+ * @from: where it is sent from
+ * @to: where the result goes
+ * @user: the mapped slot that it was posted from, or NULL
+ * @readers: trains that are being filled from @from
  * @staged: the peers' contributions to the own shard, by sender; @stride apart
  * @stride: bytes
  * @words: words of a set of ranks
@@ -112,8 +120,8 @@ struct ored_slot_peer {
  *	place that has been taken but isn't filled yet
  * @ready: places taken in @order
  * @reducing: chunks of the own shard that are not reduced yet
- * @sealed: bit of a stage: it takes no more
- * @writers: who writes into @out at the moment
+ * @sealed: bit of a stage: it takes no more; ORED_MOVING: nobody may write
+ * @writers: who writes into the result at the moment
  * @peer: by rank
  * @used: chunks of a shard that may have been touched since the last reset
  * @delivered: recv() has taken the result
@@ -157,8 +165,12 @@ struct ored_slot {
 	unsigned long		*givers;
 	u8			*in;
 	u8			*out;
+	u8			*made;
+	u8			*own;
 	u8			*from;
 	u8			*to;
+	u8			*user;
+	atomic_t		readers;
 	u8			*staged;
 	size_t			stride;
 	u32			words;
@@ -243,6 +255,7 @@ void ored_slot_written(struct ored_slot *slot);
 void ored_slot_quiesce(struct ored_slot *slot);
 
 void *ored_slots_take(struct ored_member *m, size_t bytes);
+void ored_slot_at(struct ored_slot *slot, u32 skew);
 int ored_slots_alloc(struct ored_member *m, char *why);
 void ored_slots_free(struct ored_member *m);
 

@@ -47,10 +47,14 @@ static int check_kind(struct ored_sock *osk, const struct ored_op *op)
 		return ored_sock_refuse(osk, EINVAL, "a barrier has no dtype");
 	if (op->root && op->kind != ORED_BROADCAST)
 		return ored_sock_refuse(osk, EINVAL, "only a broadcast has a root");
+	if (op->flags & ORED_OP_SLOT)
+		return op->kind != ORED_BARRIER ? 0 :
+		       ored_sock_refuse(osk, EINVAL, "a barrier has nothing to put in a slot");
 	if (op->length && op->kind != ORED_ALL_GATHER)
-		return ored_sock_refuse(osk, EINVAL, "only an all-gather has a length");
+		return ored_sock_refuse(osk, EINVAL,
+					"only an all-gather, or what is in a slot, has a length");
 	if (op->slot)
-		return ored_sock_refuse(osk, EINVAL, "slot has no meaning here");
+		return ored_sock_refuse(osk, EINVAL, "a slot without ORED_OP_SLOT");
 	return 0;
 }
 
@@ -82,9 +86,6 @@ int ored_op_check(struct ored_sock *osk, const struct ored_op *op)
 	    !ored_rotate_takes(op->kind, op->dtype, op->reduction))
 		return ored_sock_refuse(osk, EINVAL,
 					"the Hadamard transform is for allreduces: sums and means of 32- and 16-bit floats");
-	if (op->flags & ORED_OP_SLOT)
-		return ored_sock_refuse(osk, EOPNOTSUPP, "op flags %#x are not built yet",
-					op->flags);
 	if (op->mode == ORED_MODE_RELIABLE && (op->deadline_us || op->wait_us))
 		return ored_sock_refuse(osk, EINVAL, "a reliable op has no deadline");
 	if (op->wait_us && op->flags & ORED_OP_NO_WAIT)
@@ -512,6 +513,8 @@ static void describe(struct ored_member *m, struct ored_group *group)
 	group->port = ntohs(m->links[m->rank].addr.port);
 	group->family = m->family;
 	group->memory = m->memory;
+	group->slots = m->mapped.count;
+	group->slot_stride = m->mapped.stride;
 	group->ifindex = egress(m);
 	spin_lock_bh(&m->lock);
 	group->state = m->state;

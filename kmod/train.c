@@ -34,6 +34,7 @@
  * @clock: when they were chosen
  * @n: how many
  * @ask: its last packet asks for an ACK
+ * @reads: it counts as a reader of the contribution
  * @chunk: chunks, counted over the shard; all full but for the last
  * @resent: bit i: chunk[i] has been sent before
  * @tails: bit i: it is among the last of its flow
@@ -49,6 +50,7 @@ struct ored_train {
 	u32			clock;
 	u32			n;
 	bool			ask;
+	bool			reads;
 	u32			chunk[ORED_TRAIN_MAX];
 	u32			resent;
 	u32			tails;
@@ -127,7 +129,7 @@ static void fill(struct ored_link *l, struct ored_train *train, u32 stage, u32 m
 	train->stage = stage;
 	train->first = ored_map_first(&slot->map,
 				      stage == ORED_SCATTER ? l->rank : l->m->rank);
-	train->data = stage == ORED_SCATTER ? slot->from : slot->out;
+	train->data = stage == ORED_SCATTER ? READ_ONCE(slot->from) : slot->made;
 	while (train->n < most && next_chunk(slot, peer, stage, &chunk, &resent)) {
 		bool partial = is_partial(slot, stage, chunk);
 
@@ -173,6 +175,13 @@ static void return_tokens(struct ored_member *m, u32 packets)
 	spin_unlock(&m->pace_lock);
 }
 
+static void has_read(const struct ored_train *train)
+{
+	/* Whoever sees us gone sees that we have read. */
+	smp_mb__before_atomic();
+	atomic_dec(&train->slot->readers);
+}
+
 /* Chooses from one op, which has been entered; under the link's lock. */
 static bool choose_from(struct ored_link *l, struct ored_train *train, u32 most)
 	__must_hold(&l->lock)
@@ -186,10 +195,17 @@ static bool choose_from(struct ored_link *l, struct ored_train *train, u32 most)
 	if (l->inflight >= l->rate.window || !ored_link_needs(l, train->op))
 		return false;
 	most = take_tokens(l->m, min(most, l->rate.window - l->inflight));
+	/* Whoever takes a mapped slot away waits until nobody reads from it. */
+	atomic_inc(&train->slot->readers);
+	/* Pairs with the one in ored_mapped_detach(). */
+	smp_mb__after_atomic();
 	for (stage = 0; stage < ORED_STAGES && !train->n; stage++) {
 		if (ored_early_serves(train->slot, stage, l->rank))
 			fill(l, train, stage, most);
 	}
+	train->reads = train->n && train->stage == ORED_SCATTER;
+	if (!train->reads)
+		has_read(train);
 	return_tokens(l->m, most - train->n);
 	if (!train->n)
 		return false;
@@ -383,6 +399,8 @@ static bool send_train(struct ored_link *l)
 	ored_timer_need(l->m, READ_ONCE(l->pto_at));
 	account(l, &train);
 	skb = build(l, &train);
+	if (train.reads)
+		has_read(&train);
 	if (!skb) {
 		dst_release(route.dst);
 		give_back(l, &train);

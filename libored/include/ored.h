@@ -39,6 +39,7 @@ extern "C" {
  * @rank: the caller's own, below @nranks
  * @group: id of the group; different groups may share a port
  * @port: UDP port of all peers that name none; 0: ORED_PORT_DEFAULT
+ * @flags: ORED_JOIN_SLOTS, or 0
  * @epoch: run of the group; a restarted job needs a larger one
  * @bucket_max: largest bucket in bytes, a multiple of 8 up to
  *	ORED_MAX_BUCKET; 0: ORED_BUCKET_DEFAULT. The same on every rank
@@ -59,7 +60,7 @@ struct ored_config {
 	uint32_t rank;
 	uint32_t group;
 	uint16_t port;
-	uint16_t reserved0;
+	uint16_t flags;
 	uint64_t epoch;
 	uint64_t bucket_max;
 	uint32_t depth;
@@ -285,6 +286,62 @@ int ored_broadcast(int fd, void *buf, size_t len, uint32_t root, const struct or
  * Returns 0. Errors: as ored_allreduce().
  */
 int ored_barrier(int fd, const struct ored_op *op, struct ored_result *result);
+
+/* Slots */
+
+/**
+ * struct ored_slots - the slots of a group, mapped
+ * @base: the first; slot i begins @stride * i bytes behind it
+ * @stride: bytes
+ * @bytes: that a bucket in a slot can have
+ * @count: slots: one more than ops can be in flight
+ */
+struct ored_slots {
+	void *base;
+	size_t stride;
+	size_t bytes;
+	unsigned int count;
+};
+
+/**
+ * ored_slots_map - maps the slots of a group
+ * @fd: socket that has joined with ORED_JOIN_SLOTS
+ * @slots: filled in
+ *
+ * Buckets in slots are sent from and reduced into where they are. While an op has
+ * a slot it isn't to be touched. The mapping holds the socket open, as a
+ * descriptor does: the group is left when it is gone too.
+ *
+ * Returns 0. Errors: -ENODEV (joined without), -ENOTCONN, those of mmap().
+ */
+int ored_slots_map(int fd, struct ored_slots *slots);
+
+/**
+ * ored_slots_unmap - undoes ored_slots_map()
+ * @slots: no op has one of them
+ */
+void ored_slots_unmap(struct ored_slots *slots);
+
+/**
+ * ored_slot_send - ored_send() of a bucket that is in a slot
+ * @fd: socket that has joined
+ * @slot: its index
+ * @len: bytes of the bucket
+ * @op: parameters but for slot and length; NULL: those of a zero struct ored_op
+ *
+ * Returns 0. Errors: as ored_send(); -EBUSY (an op has the slot).
+ */
+int ored_slot_send(int fd, unsigned int slot, size_t len, const struct ored_op *op);
+
+/**
+ * ored_slot_recv - waits for the oldest op, whose result is in its slot then
+ * @fd: socket that has joined
+ * @result: as for ored_recv(), or NULL
+ *
+ * Returns the bytes of the result. Errors: as ored_recv(); -EMSGSIZE: the oldest op
+ * isn't one of a slot.
+ */
+ssize_t ored_slot_recv(int fd, struct ored_result *result);
 
 /* State */
 

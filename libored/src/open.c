@@ -6,7 +6,7 @@
 
 static int check(const struct ored_config *config)
 {
-	uint64_t reserved = config->reserved0;
+	uint64_t reserved = 0;
 	unsigned int i;
 
 	if (!config->nranks || config->nranks > ORED_MAX_RANKS) {
@@ -55,6 +55,7 @@ static int open_joined(const struct ored_config *config,
 		       const struct ored_peer *peers)
 {
 	struct ored_join join = {
+		.flags = config->flags,
 		.group = config->group,
 		.rank = config->rank,
 		.nranks = config->nranks,

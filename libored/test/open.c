@@ -51,8 +51,8 @@ static void open__arguments(void)
 	c.reserved[3] = 1;
 	refused(&c, EINVAL, "reserved", "reserved");
 	c = config();
-	c.reserved0 = 1;
-	refused(&c, EINVAL, "reserved", "reserved0");
+	c.reserved[0] = 1;
+	refused(&c, EINVAL, "reserved", "reserved_first");
 	c = config();
 	c.peers = bad_peers;
 	refused(&c, EINVAL, "peer 1: 'node-b'", "name");

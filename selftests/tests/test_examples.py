@@ -13,7 +13,16 @@ from lib.netns import Network, shared
 
 EXAMPLES = os.path.join(os.path.dirname(os.path.realpath(__file__)),
                         "../../libored/examples")
+BUILT = os.path.join(os.path.dirname(os.path.realpath(__file__)),
+                     "../../build/libored/examples")
 SECONDS = 120
+
+
+def command(name):
+    """How an example is run: a script, or what was built of its source."""
+    if name.endswith(".py"):
+        return ["/usr/bin/python3", os.path.join(EXAMPLES, name)]
+    return [os.path.join(BUILT, name)]
 
 
 def run_all(hosts, name, **env):
@@ -25,8 +34,7 @@ def run_all(hosts, name, **env):
     for rank, host in enumerate(hosts):
         with host:
             ranks.append(subprocess.Popen(
-                ["/usr/bin/python3", os.path.join(EXAMPLES, name)], text=True,
-                stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+                command(name), text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
                 env={**os.environ, "ORED_RANK": str(rank), "ORED_PEERS": peers,
                      "PYTHONPATH": path, **env}))
     try:
@@ -51,6 +59,20 @@ def test_overlap():
         for rank, said in enumerate(run_all(net.hosts, "overlap.py")):
             assert said.startswith(f"rank {rank}: 8 layers reduced"), said
             assert int(re.search(r"up to (\d+) at once", said)[1]) > 1, said
+
+
+def test_slots():
+    """In C: element 3 of the tenth bucket, which all have filled with its step."""
+    with shared(3) as net:
+        for said in run_all(net.hosts, "slots"):
+            assert said == "gradient 3 over all ranks: 36\n", said
+
+
+def test_slots_numpy():
+    with shared(3) as net:
+        for said in run_all(net.hosts, "slots.py"):
+            want = [f"step {step}: {max(step, 1)}.0, ok" for step in range(10)]
+            assert said.splitlines() == want, said
 
 
 def late(said):

@@ -5,27 +5,9 @@
 import errno
 
 from lib import abi, areas, tap
-from lib.netns import shared
-from lib.sockets import Ranks, Socket, join_value, peer, refused, reliable
+from lib.sockets import Socket, join_value, peer, refused
 
 LOCAL = [peer("127.0.0.1", 5000)]
-
-OPS = {
-    "slot": {"flags": abi.OP_SLOT},
-}
-
-
-@tap.cases(*OPS)
-def test_op(name):
-    """By the option and beside a bucket; the socket's op stays as it was."""
-    value = bytes(abi.Op(**OPS[name]))
-    with shared(2) as net, Ranks(net.hosts) as group:
-        with refused(errno.EOPNOTSUPP, group[0]):
-            group[0].set(abi.OP, value)
-        with refused(errno.EOPNOTSUPP, group[0]):
-            group[0].sendmsg([bytes(8)], [(abi.SOL_ORED, abi.OP, value)])
-        assert bytes(group[0].get(abi.OP, abi.Op)) == reliable()
-        group.allreduce(100)
 
 
 def test_key():

@@ -122,6 +122,20 @@ def test_locked_memory():
                 teardown(admin, group)
 
 
+def test_slots_are_charged():
+    """To whoever joins, and the refusal tells the need with them."""
+    def child():
+        assert need(2) - need(1) == 3 * (1 << 16)
+    with Socket() as admin:
+        setup(admin, 1, bucket_max=1 << 16, depth=2)
+        setup(admin, 2, bucket_max=1 << 16, depth=2, flags=abi.JOIN_SLOTS)
+        try:
+            assert as_user(USER, child)
+        finally:
+            teardown(admin, 1)
+            teardown(admin, 2)
+
+
 def use_in_time(group):
     """What a closed socket was charged is given back a little later."""
     def usable():

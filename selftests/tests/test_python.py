@@ -211,4 +211,30 @@ def test_kinds():
     on_all(nranks, work, bucket_max=1 << 16)
 
 
+def test_slots():
+    """Arrays that are the kernel's memory: reduced where they are."""
+    def work(group, rank):
+        arrays = [numpy.frombuffer(slot, "f4", 1000) for slot in group.slots]
+        assert len(arrays) == 4 and group.state().slots == 4
+        for step in range(10):
+            arrays[step % 4][:] = rank + step
+            group.post_slot(step % 4, 4000, "mean", mode="reliable")
+            arrays[(step + 1) % 4][:] = 0
+            result = group.wait()
+            assert result.bytes == 4000 and result.ok
+            assert (arrays[step % 4] == step + 1).all()
+        own = group.shard(1000)
+        arrays[0][own] = rank
+        group.post_slot(0, 4000, kind="all_gather")
+        group.wait()
+        for peer in range(3):
+            assert (arrays[0][group.shard(1000, peer)] == peer).all()
+        try:
+            group.close()
+            raise AssertionError("unmapped in use")
+        except BufferError:
+            del arrays
+    on_all(3, work, bucket_max=1 << 16, depth=3, slots=True)
+
+
 tap.main(globals())

@@ -126,7 +126,8 @@ struct ored_peer {
 
 /* Bits of ored_join.flags */
 #define ORED_JOIN_KEY		(1U << 0)	/* @key is set: tag every packet */
-#define ORED_JOIN_FLAGS		ORED_JOIN_KEY
+#define ORED_JOIN_SLOTS		(1U << 1)	/* allocate slots for mmap() */
+#define ORED_JOIN_FLAGS		(ORED_JOIN_KEY | ORED_JOIN_SLOTS)
 
 #define ORED_ANYONE		(~0U)		/* ored_join.uid */
 
@@ -155,8 +156,10 @@ struct ored_peer {
  *
  * ORED_JOIN needs CAP_NET_ADMIN in the namespace's user namespace. It
  * allocates all memory of the group (about 3 times @bucket_max times
- * (2 @depth + 1); ENOMEM comes here and not later), then waits until every peer
- * has answered and all have agreed on the payload size.
+ * (2 @depth + 1), and with ORED_JOIN_SLOTS @bucket_max times (@depth + 1) more;
+ * ENOMEM comes here and not later), then waits until every peer
+ * has answered and all have agreed on the payload size. ORED_JOIN_SLOTS is each
+ * rank's own choice.
  * Errors: EINVAL (a field, named by the sentence), EMSGSIZE (@bucket_max, or a
  * path that carries no payload of 512 bytes), EPERM, EISCONN (joined already),
  * EALREADY (this socket is joining), EADDRINUSE (port, or this rank is taken
@@ -201,7 +204,8 @@ struct ored_join {
  *
  * ORED_ALL_GATHER: the reverse: everybody gives its shard and gets the bucket. The
  * bucket's bytes are ored_op.length, or if that is zero N times the shard's. Where
- * a shard is missing there are zeros.
+ * a shard is missing there are zeros; a slot keeps what it had, unless
+ * ORED_OP_MISSING_ZERO is set.
  *
  * ORED_BROADCAST: everybody gives a bucket and gets that of ored_op.root. What the
  * others have given stands in where something is missing (ORED_OP_MISSING_ZERO:
@@ -284,12 +288,22 @@ enum ored_hadamard_mode {
  * @mode: enum ored_mode
  * @flags: ORED_OP_*
  * @root: rank that broadcasts; else zero
- * @slot: with ORED_OP_SLOT: index of the slot
+ * @slot: with ORED_OP_SLOT: index of the slot, below ored_group.slots
  * @deadline_us: bound of a bounded op in microseconds; 0: the policy's
  * @wait_us: how long beyond it to wait for late posters; 0: the policy's
  * @length: with ORED_OP_SLOT: bytes in the slot. Of an all-gather: bytes of the
  *	whole bucket; 0: N times what is sent. Else zero
  * @reserved: zero
+ *
+ * With ORED_OP_SLOT send() carries nothing and returns 0. The bucket is where mmap()
+ * of the socket, MAP_SHARED at offset @slot times ored_group.slot_stride, shows it
+ * (of an all-gather the own shard, in its place); the result is there when recv()
+ * returns its length, whatever room that is given. Until then the slot isn't to
+ * be touched (EBUSY for another op): what is written to it may or may not
+ * become part of the contribution and may spoil the own copy of the result, and
+ * nothing else. After an error its contents are undefined. A mapping holds the
+ * socket open as a descriptor does. An op that is Hadamard-transformed is copied out of
+ * the slot and back into it.
  *
  * All ranks must post the same kind, dtype, reduction, mode, root, length and enum
  * ored_hadamard_mode as their n-th op; where they don't, the op fails with EPROTO on all
@@ -450,6 +464,9 @@ enum ored_state {
  * @finished: ops that have ended here, without a gap
  * @received: ops whose result recv() has returned
  * @memory: bytes allocated for the group
+ * @slots: slots that can be mapped; 0 without ORED_JOIN_SLOTS
+ * @reserved0: zero
+ * @slot_stride: bytes from one of them to the next, whole pages
  * @reserved: zero
  */
 struct ored_group {
@@ -470,7 +487,10 @@ struct ored_group {
 	__aligned_u64	finished;
 	__aligned_u64	received;
 	__aligned_u64	memory;
-	__aligned_u64	reserved[4];
+	__u32		slots;
+	__u32		reserved0;
+	__aligned_u64	slot_stride;
+	__aligned_u64	reserved[2];
 };
 
 /* enum ored_peer_status - what is known of a peer */

@@ -39,6 +39,9 @@ AREA_ROLL_BACK = 39
 AREA_GENERATIONS = 41
 AREA_LIST = 42
 
+JOIN_SLOTS = 2      # bit of ored_join.flags
+OP_SLOT = 1         # bit of ored_op.flags
+
 # enum ored_kind, by name
 KINDS = {"allreduce": 0, "reduce_scatter": 1, "all_gather": 2, "broadcast": 3,
          "barrier": 4}
@@ -80,7 +83,7 @@ PEER_STRUCT = struct.Struct("=2HI16s")
 OP_STRUCT = struct.Struct("=4B5IQ16x")
 RESULT_STRUCT = struct.Struct(
     f"=3Q4Q4Q{RANK_WORDS}Q{RANK_WORDS}QI6BHIII2I2Q3Q24x")
-GROUP_STRUCT = struct.Struct("=6I2Q2I2HI4Q32x")
+GROUP_STRUCT = struct.Struct("=6I2Q2I2HI4QI4xQ16x")
 PEER_STATE_STRUCT = struct.Struct("=2I3Q4I5Q32x")
 UNCOUNTED_STRUCT = struct.Struct("=Q2I")
 AREA_CONF_STRUCT = struct.Struct("=64s2I2Q6I24x")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import errno
+import mmap
 import select
 import socket
 import struct
@@ -40,6 +41,8 @@ class Group:
         about 3 * bucket_max * (2 * depth + 1).
     depth: ops in flight, 1 to 16.
     timeout: seconds to wait for all peers to join.
+    slots: whether to have slots: memory shared with the kernel, in which buckets
+        are sent and reduced where they are.
 
     group, epoch, bucket_max and depth must be the same on every rank.
     Raises Error (see <linux/ored.h>, ORED_JOIN), ValueError. Posting and
@@ -48,13 +51,14 @@ class Group:
 
     def __init__(self, rank: int, peers: Sequence[Peer], *, group: int = 0,
                  epoch: int = 0, port: int = 0, bucket_max: int = 4 << 20,
-                 depth: int = 4, timeout: float = 30.0) -> None:
+                 depth: int = 4, timeout: float = 30.0,
+                 slots: bool = False) -> None:
         bucket_max = -(-bucket_max // 8) * 8
         packed = [address.pack(peer) for peer in peers]
         try:
             request = abi.JOIN_STRUCT.pack(
-                abi.JOIN_STRUCT.size, 0, group, rank, len(packed), depth,
-                epoch, bucket_max, _milliseconds(timeout), port, 0,
+                abi.JOIN_STRUCT.size, abi.JOIN_SLOTS if slots else 0, group, rank,
+                len(packed), depth, epoch, bucket_max, _milliseconds(timeout), port, 0,
                 abi.PEER_STRUCT.size, 0, bytes(16)) + b"".join(packed)
         except struct.error as err:
             raise ValueError(f"a number is out of range: {err}") from None
@@ -66,6 +70,7 @@ class Group:
         self._sock = _socket()
         try:
             self._join(request, timeout)
+            self._map = self._map_slots() if slots else None
         except BaseException:
             self._sock.close()
             raise
@@ -165,10 +170,33 @@ class Group:
         self._send(view, _parameters(op, dtype, mode, kind, root, length,
                                      hadamard=hadamard))
 
-    def wait(self, array: Any) -> Result:
+    def wait(self, array: Any = None) -> Result:
         """Waits for the oldest op and stores its bucket in @array, which may
-        be longer. If it is too short (EMSGSIZE), the op stays."""
-        return self._receive(buffer.target(array))
+        be longer. If it is too short (EMSGSIZE), the op stays. The result of an
+        op of a slot is in its slot then, and no @array is needed."""
+        # Python does nothing at all for a buffer without any room
+        return self._receive(buffer.target(
+            bytearray(1) if array is None else array))
+
+    @property
+    def slots(self) -> Tuple[memoryview, ...]:
+        """The slots, of bucket_max bytes each: numpy.frombuffer() makes arrays of
+        them. There is one more than ops can be in flight. While an op has one
+        it isn't to be touched."""
+        if self._map is None:
+            raise ValueError("the group was joined without slots=True")
+        stride = len(self._map) // (self._depth + 1)
+        return tuple(memoryview(self._map)[i:i + self._bucket_max]
+                     for i in range(0, len(self._map), stride))
+
+    def post_slot(self, slot: int, nbytes: int, op: str = "sum", *,
+                  dtype: str = "f32", mode: str = "default",
+                  kind: str = "allreduce", root: int = 0,
+                  hadamard: str = "default") -> None:
+        """Posts the first @nbytes of slot number @slot as the next op, without a
+        copy; for an all_gather, of which this rank's shard is in its place."""
+        self._send(memoryview(b""), _parameters(op, dtype, mode, kind, root,
+                                                nbytes, slot, hadamard=hadamard))
 
     # State
 
@@ -250,7 +278,17 @@ class Group:
         return self._sock.fileno()
 
     def close(self) -> None:
-        """Leaves the group. Ops in flight here fail on the other ranks."""
+        """Leaves the group. Ops in flight here fail on the other ranks.
+
+        BufferError: arrays or views of slots are in use, so that they can't be
+        unmapped: delete them and close again. Till then the rank serves its
+        peers, but takes part in nothing any more.
+        """
+        if self._map is not None:
+            if self._sock.fileno() >= 0:
+                self._sock.shutdown(socket.SHUT_RDWR)
+            self._map.close()
+            self._map = None
         self._sock.close()
 
     def __enter__(self) -> Group:
@@ -276,6 +314,13 @@ class Group:
         except OSError as err:
             error.fail(self._sock, err.errno)
         self._sock.setblocking(True)
+
+    def _map_slots(self) -> mmap.mmap:
+        length = (self._depth + 1) * -(-self._bucket_max // mmap.PAGESIZE)
+        try:
+            return mmap.mmap(self.fileno(), length * mmap.PAGESIZE)
+        except OSError as err:
+            error.fail(self._sock, err.errno)
 
     def _await_join(self, timeout: float) -> None:
         poll = select.poll()
@@ -388,7 +433,8 @@ def _milliseconds(seconds: float) -> int:
 
 
 def _parameters(op: str, dtype: str, mode: str, kind: str = "allreduce",
-                root: int = 0, length: int = 0, *,
+                root: int = 0, length: int = 0,
+                slot: Optional[int] = None, *,
                 hadamard: str = "default") -> bytes:
     """struct ored_op."""
     for what, name, known in (("op", op, abi.REDUCTIONS),
@@ -400,6 +446,8 @@ def _parameters(op: str, dtype: str, mode: str, kind: str = "allreduce",
     try:
         return abi.OP_STRUCT.pack(abi.KINDS[kind], abi.DTYPES[dtype],
                                   abi.REDUCTIONS[op], abi.MODES[mode],
-                                  abi.HADAMARD[hadamard], root, 0, 0, 0, length)
+                                  abi.HADAMARD[hadamard] |
+                                  (0 if slot is None else abi.OP_SLOT), root,
+                                  slot or 0, 0, 0, length)
     except struct.error as err:
         raise ValueError(f"a number is out of range: {err}") from None

@@ -72,6 +72,8 @@ class GroupState:
     finished: int
     received: int
     memory: int
+    slots: int
+    slot_stride: int
 
     @property
     def in_flight(self) -> int:

@@ -35,7 +35,7 @@ GENERATION_COMPLETE, GENERATION_DIGEST_ONLY = 1, 2
 ANY_HOLDER = 0xffffffff
 NO_STEP = 0xffffffffffffffff
 
-JOIN_KEY = 1
+JOIN_KEY, JOIN_SLOTS = 1, 2
 
 ALLREDUCE, REDUCE_SCATTER, ALL_GATHER, BROADCAST, BARRIER = range(5)
 F32, F64, F16, BF16, I32, I64 = range(6)
@@ -121,7 +121,9 @@ class Group(Structure):
                 ("port", c_uint16), ("family", c_uint16),
                 ("ifindex", c_uint32), ("posted", c_uint64),
                 ("finished", c_uint64), ("received", c_uint64),
-                ("memory", c_uint64), ("reserved", c_uint64 * 4)]
+                ("memory", c_uint64), ("slots", c_uint32),
+                ("reserved0", c_uint32), ("slot_stride", c_uint64),
+                ("reserved", c_uint64 * 2)]
 
 
 class PeerState(Structure):
