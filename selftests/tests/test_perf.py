@@ -65,6 +65,33 @@ def test_all_kinds():
         assert row[7] == "0", row
 
 
+@tap.cases(("reduce_scatter", 2 / 3), ("all_gather", 2 / 3), ("broadcast", 1),
+           ("all_reduce", 4 / 3))
+def test_collective(name, factor):
+    """Every type, of a size whose shards differ, and of one smaller than the group."""
+    with shared(3) as net:
+        found = json.loads(perf(net, "-b", 2, "-e", 10001, "-i", 9999, "-n", 2, "-w", 0,
+                                "-d", "all", "--mode", "reliable", "--collective", name,
+                                "-J", "-"))
+    assert found["config"]["collective"] == name
+    assert {row["type"] for row in found["rows"]} == set(DTYPES)
+    for row in found["rows"]:
+        assert row["wrong"] == 0 and not row["partial"], row
+        assert abs(row["busbw_gbps"] - factor * row["algbw_gbps"]) < 1e-3 * row["busbw_gbps"]
+        assert row["redop"] == ("sum" if "reduce" in name else "none")
+        least = 3 if name in ("reduce_scatter", "all_gather") else 1
+        assert row["count"] >= least and row["size"] == row["count"] * SIZES[row["type"]]
+
+
+@tap.cases("reduce_scatter", "all_gather", "broadcast")
+def test_collective_check_finds(name):
+    """Of a rank whose data are what the others don't expect"""
+    with shared(3) as net:
+        row, = rows_of(perf(net, "-b", 8000, "-n", 1, "-w", 0, "--collective", name,
+                            "--mode", "reliable", of_rank={0: ("--seed", 1)}, status=1))
+        assert int(row[7]) > 100, row
+
+
 def test_json():
     """To a file beside the table, and to stdout instead of it."""
     path = "/tmp/perf.json"
@@ -113,7 +140,8 @@ def test_partial():
 
 @tap.cases(("-b", "0"), ("-b", "2G"), ("-n", "x"), ("-o", "product"), ("-d", "fp8"),
            ("-b", "2K", "-e", "1K"), ("-i", "4", "-f", "2"), ("--mode", "fast"),
-           ("--mode", "reliable", "--bound", "1000"), ("--wait", "0"), ("word",))
+           ("--mode", "reliable", "--bound", "1000"), ("--wait", "0"), ("word",),
+           ("--collective", "all_to_all"), ("--collective", "broadcast", "-o", "sum"))
 def test_refused(*arguments):
     """With a sentence that names what is wrong, and status 2"""
     done = subprocess.run(["ored-perf", *arguments], check=False, capture_output=True,

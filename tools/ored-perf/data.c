@@ -53,6 +53,45 @@ const char *reduction_name(uint8_t reduction)
 	return names[reduction];
 }
 
+const char *collective_name(uint8_t kind)
+{
+	static const char *const names[COLLECTIVES] = {
+		[ORED_ALLREDUCE] = "all_reduce", [ORED_REDUCE_SCATTER] = "reduce_scatter",
+		[ORED_ALL_GATHER] = "all_gather", [ORED_BROADCAST] = "broadcast",
+	};
+
+	return names[kind];
+}
+
+bool reduces(uint8_t kind)
+{
+	return kind == ORED_ALLREDUCE || kind == ORED_REDUCE_SCATTER;
+}
+
+struct part bucket_of(const struct row *row)
+{
+	return (struct part){ 0, row->bytes / dtypes[row->dtype].size };
+}
+
+/* As ored(7) says: the first ranks have one more if it doesn't divide. */
+static struct part shard_of(const struct row *row, uint32_t rank, uint32_t nranks)
+{
+	uint64_t all = bucket_of(row).count, least = all / nranks, longer = all % nranks;
+
+	return (struct part){ rank * least + (rank < longer ? rank : longer),
+			      least + (rank < longer) };
+}
+
+struct part given_of(const struct row *row, uint32_t rank, uint32_t nranks)
+{
+	return row->kind == ORED_ALL_GATHER ? shard_of(row, rank, nranks) : bucket_of(row);
+}
+
+struct part got_of(const struct row *row, uint32_t rank, uint32_t nranks)
+{
+	return row->kind == ORED_REDUCE_SCATTER ? shard_of(row, rank, nranks) : bucket_of(row);
+}
+
 static uint32_t float_bits(float value)
 {
 	uint32_t bits;
@@ -160,35 +199,70 @@ static double reduced(const struct row *row, uint32_t nranks, uint32_t seed, uin
 	}
 }
 
-/* Whoever contributed, a result with gaps lies between these: it is scaled. */
-static uint64_t outside(const void *bucket, const struct row *row, uint32_t nranks)
+/*
+ * Whoever contributed, a result with gaps lies between these: it is scaled. What is
+ * only handed on is anybody's, or 0.
+ */
+static uint64_t outside(const void *bucket, const struct row *row, struct part part,
+			uint32_t nranks)
 {
-	double most = row->reduction == ORED_SUM ? (double)MOST * nranks : MOST;
-	size_t size = dtypes[row->dtype].size, at;
-	uint64_t wrong = 0;
+	double most = reduces(row->kind) && row->reduction == ORED_SUM ? (double)MOST * nranks :
+									  MOST;
+	double least = row->kind == ORED_ALL_GATHER ? 0 : LEAST;
+	size_t size = dtypes[row->dtype].size;
+	uint64_t i, wrong = 0;
 
-	for (at = 0; at < row->bytes; at += size) {
-		double value = get((const char *)bucket + at, row->dtype);
+	for (i = part.first; i < part.first + part.count; i++) {
+		double value = get((const char *)bucket + i * size, row->dtype);
 
-		wrong += !(value >= LEAST && value <= most);
+		wrong += !(value >= least && value <= most);
 	}
 	return wrong;
 }
 
-uint64_t data_wrong(const void *bucket, const struct row *row, uint32_t nranks, uint32_t seed,
-		    uint64_t op, bool whole)
+static uint64_t differ(const void *bucket, const struct row *row, struct part part,
+		       const union elements *expected)
 {
-	size_t size = dtypes[row->dtype].size, at;
-	uint64_t wrong = 0;
+	size_t size = dtypes[row->dtype].size;
+	uint64_t i, wrong = 0;
+
+	for (i = part.first; i < part.first + part.count; i++)
+		wrong += memcmp((const char *)bucket + i * size,
+				expected->bytes + i % PATTERN * size, size) != 0;
+	return wrong;
+}
+
+/* Of what one rank has contributed */
+static uint64_t unlike(const void *bucket, const struct row *row, struct part part,
+		       uint32_t from, uint32_t seed, uint64_t op)
+{
 	union elements e;
 	unsigned int i;
 
+	for (i = 0; i < PATTERN; i++)
+		put(&e, row->dtype, i, contribution(from, seed, op, i));
+	return differ(bucket, row, part, &e);
+}
+
+uint64_t data_wrong(const void *bucket, const struct row *row, uint32_t rank, uint32_t nranks,
+		    uint32_t seed, uint64_t op, bool whole)
+{
+	struct part got = got_of(row, rank, nranks);
+	uint64_t wrong = 0;
+	union elements e;
+	unsigned int i;
+	uint32_t r;
+
 	if (!whole)
-		return outside(bucket, row, nranks);
+		return outside(bucket, row, got, nranks);
+	if (row->kind == ORED_BROADCAST)
+		return unlike(bucket, row, got, 0, seed, op);
+	if (row->kind == ORED_ALL_GATHER) {
+		for (r = 0; r < nranks; r++)
+			wrong += unlike(bucket, row, shard_of(row, r, nranks), r, seed, op);
+		return wrong;
+	}
 	for (i = 0; i < PATTERN; i++)
 		put(&e, row->dtype, i, reduced(row, nranks, seed, op, i));
-	for (at = 0; at < row->bytes; at += size)
-		wrong += memcmp((const char *)bucket + at,
-				e.bytes + at % (PATTERN * size), size) != 0;
-	return wrong;
+	return differ(bucket, row, got, &e);
 }

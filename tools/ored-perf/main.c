@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * ored-perf: how long AllReduce takes in a group, and whether it is right. One
+ * ored-perf: how long a collective takes in a group, and whether it is right. One
  * process on each host; rank 0 reports.
  *
  * Figures travel as ops of the group too, reliable ones, after each row: no
@@ -102,8 +102,34 @@ static void note(const struct run *run, const struct row *row, uint32_t i, int64
 	at[(size_t)MISSING * row->ops] = (int64_t)missing;
 	at[(size_t)EXPECTED * row->ops] = (int64_t)expected;
 	at[(size_t)WRONG * row->ops] = !run->options->check ? 0 :
-		(int64_t)data_wrong(run->bucket, row, run->group.nranks, run->options->seed,
-				    run->op, whole);
+		(int64_t)data_wrong(run->bucket, row, run->group.rank, run->group.nranks,
+				    run->options->seed, run->op, whole);
+}
+
+/* In place: what is given, and what is got, lies in the bucket where it belongs. */
+static int collective(struct run *run, const struct row *row, const struct ored_op *op,
+		      struct ored_result *result)
+{
+	uint32_t rank = run->group.rank, nranks = run->group.nranks;
+	struct part given = given_of(row, rank, nranks), got = got_of(row, rank, nranks);
+	size_t size = dtype_size(row->dtype);
+	char *in = (char *)run->bucket + given.first * size;
+	char *out = (char *)run->bucket + got.first * size;
+	ssize_t ret;
+
+	switch (row->kind) {
+	case ORED_REDUCE_SCATTER:
+		ret = ored_reduce_scatter(run->fd, in, row->bytes, out, got.count * size, op,
+					  result);
+		return ret < 0 ? (int)ret : 0;
+	case ORED_ALL_GATHER:
+		return ored_all_gather(run->fd, in, given.count * size, out, row->bytes, op,
+				       result);
+	case ORED_BROADCAST:
+		return ored_broadcast(run->fd, out, row->bytes, 0, op, result);
+	default:
+		return ored_allreduce(run->fd, out, row->bytes, op, result);
+	}
 }
 
 /* One op; noted as the @i-th, unless @i is negative. */
@@ -118,7 +144,7 @@ static void one(struct run *run, const struct row *row, int64_t i)
 	data_fill(run->bucket, row, run->group.rank, o->seed, run->op);
 	pause_us(o->gap_us);
 	begun = now_ns();
-	ret = ored_allreduce(run->fd, run->bucket, row->bytes, &op, &result);
+	ret = collective(run, row, &op, &result);
 	took = now_ns() - begun;
 	if (ret)
 		give_up(run, ret, "an op failed");
@@ -155,7 +181,10 @@ static void measure(struct run *run, struct row *row)
 static void measure_size(struct run *run, uint64_t bytes, int64_t *figures)
 {
 	const struct options *o = run->options;
-	struct row row = { .ops = o->iters, .figures = figures };
+	struct row row = { .kind = o->kind, .ops = o->iters, .figures = figures };
+	/* As nccl-tests: what is smaller than an element is one; or one for each shard. */
+	bool shards = o->kind == ORED_REDUCE_SCATTER || o->kind == ORED_ALL_GATHER;
+	uint32_t least = shards ? run->group.nranks : 1;
 	uint8_t d, r;
 
 	for (d = 0; d < DTYPES; d++) {
@@ -165,9 +194,8 @@ static void measure_size(struct run *run, uint64_t bytes, int64_t *figures)
 			row.dtype = d;
 			row.reduction = r;
 			row.bytes = bytes / dtype_size(d) * dtype_size(d);
-			/* As nccl-tests: what is smaller than an element is one. */
-			if (!row.bytes)
-				row.bytes = dtype_size(d);
+			if (row.bytes < least * dtype_size(d))
+				row.bytes = least * dtype_size(d);
 			measure(run, &row);
 			if (!run->group.rank)
 				report_row(&row);
@@ -179,9 +207,12 @@ static void join(struct run *run)
 {
 	const struct options *o = run->options;
 	uint64_t figures = (uint64_t)FIGURES * o->iters * sizeof(int64_t);
+	/* Of an element for each rank */
+	uint64_t least = ORED_MAX_RANKS * sizeof(int64_t);
+	uint64_t most = o->max > least ? o->max : least;
 	char why[ORED_ERROR_MAX] = "";
 	struct ored_config config = {
-		.bucket_max = ((o->max > figures ? o->max : figures) + 7) / 8 * 8,
+		.bucket_max = ((most > figures ? most : figures) + 7) / 8 * 8,
 		.depth = 1, .timeout_ms = o->timeout_s * 1000,
 		.error = why, .error_size = sizeof(why),
 	};

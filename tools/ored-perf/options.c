@@ -7,7 +7,10 @@
 #include <string.h>
 #include "ored-perf.h"
 
-enum { GROUP = 256, RANK, EPOCH, PEERS, PORT, MODE, BOUND, WAIT, GAP, TIMEOUT, SEED, HELP };
+enum {
+	GROUP = 256, RANK, EPOCH, PEERS, PORT, MODE, BOUND, WAIT, GAP, TIMEOUT, SEED,
+	COLLECTIVE, HELP,
+};
 
 static const struct option words[] = {
 	{ "minbytes",		1, NULL, 'b' },
@@ -31,6 +34,7 @@ static const struct option words[] = {
 	{ "gap",		1, NULL, GAP },
 	{ "timeout",		1, NULL, TIMEOUT },
 	{ "seed",		1, NULL, SEED },
+	{ "collective",		1, NULL, COLLECTIVE },
 	{ "help",		0, NULL, HELP },
 	{ }
 };
@@ -39,6 +43,7 @@ static void usage(FILE *file)
 {
 	fputs("usage: ored-perf [-b MIN] [-e MAX] [-i STEP | -f FACTOR] [-n ITERS] [-w WARMUP]\n"
 	      "                 [-c 0|1] [-o REDUCTION|all] [-d DTYPE|all] [-J FILE]\n"
+	      "                 [--collective all_reduce|reduce_scatter|all_gather|broadcast]\n"
 	      "                 [--mode bounded|reliable] [--bound US] [--wait US|none]\n"
 	      "                 [--gap US] [--timeout S] [--seed N]\n"
 	      "                 [--rank R] [--peers A,B,...] [--port P] [--group ID] [--epoch N]\n"
@@ -72,22 +77,28 @@ static uint64_t number(const char *name, const char *text, uint64_t least, uint6
 	return value << shift;
 }
 
-static uint32_t choose(const char *name, const char *text, const char *(*name_of)(uint8_t),
-		       uint8_t n)
+static uint8_t choose_one(const char *name, const char *text, const char *(*name_of)(uint8_t),
+			  uint8_t n, const char *more)
 {
 	uint8_t i;
 
-	if (!strcmp(text, "all"))
-		return (1U << n) - 1;
 	for (i = 0; i < n; i++) {
 		if (!strcmp(text, name_of(i)))
-			return 1U << i;
+			return i;
 	}
 	warnx("%s is '%s', which is none of:", name, text);
 	for (i = 0; i < n; i++)
 		fprintf(stderr, " %s", name_of(i));
-	fputs(" all\n", stderr);
+	fprintf(stderr, "%s\n", more);
 	exit(2);
+}
+
+static uint32_t choose(const char *name, const char *text, const char *(*name_of)(uint8_t),
+		       uint8_t n)
+{
+	if (!strcmp(text, "all"))
+		return (1U << n) - 1;
+	return 1U << choose_one(name, text, name_of, n, " all");
 }
 
 static uint8_t mode(const char *text)
@@ -176,6 +187,9 @@ static void option(struct options *o, int c)
 	case SEED:
 		o->seed = (uint32_t)number("--seed", optarg, 0, UINT32_MAX, false);
 		break;
+	case COLLECTIVE:
+		o->kind = choose_one("--collective", optarg, collective_name, COLLECTIVES, "");
+		break;
 	case HELP:
 		usage(stdout);
 		exit(0);
@@ -193,12 +207,16 @@ void options_read(struct options *o, int argc, char **argv)
 
 	*o = (struct options){
 		.min = 4U << 20, .iters = 20, .warmup = 5, .check = true,
-		.reductions = 1U << ORED_SUM, .dtypes = 1U << ORED_F32, .timeout_s = 60,
+		.dtypes = 1U << ORED_F32, .timeout_s = 60,
 	};
 	while ((c = getopt_long(argc, argv, "b:e:i:f:n:w:c:o:d:J:", words, NULL)) != -1)
 		option(o, c);
 	if (optind < argc)
 		errx(2, "'%s' is no option", argv[optind]);
+	if (o->reductions && !reduces(o->kind))
+		errx(2, "-o: %s reduces nothing", collective_name(o->kind));
+	if (!o->reductions)
+		o->reductions = 1U << ORED_SUM;
 	if (!o->max)
 		o->max = o->min;
 	if (o->min > o->max)

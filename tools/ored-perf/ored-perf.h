@@ -11,6 +11,7 @@
 #define PATTERN		8	/* elements after which data repeats */
 #define DTYPES		6
 #define REDUCTIONS	4
+#define COLLECTIVES	4	/* a barrier moves nothing to measure */
 
 /**
  * struct options - the command line
@@ -21,6 +22,7 @@
  * @iters: ops that are measured, for each row
  * @warmup: ops before them
  * @check: results are checked
+ * @kind: enum ored_kind, not ORED_BARRIER
  * @reductions: bit r: enum ored_reduction r is measured
  * @dtypes: bit d: likewise enum ored_dtype
  * @mode: enum ored_mode
@@ -39,6 +41,7 @@ struct options {
 	uint32_t	iters;
 	uint32_t	warmup;
 	bool		check;
+	uint8_t		kind;
 	uint32_t	reductions;
 	uint32_t	dtypes;
 	uint8_t		mode;
@@ -72,13 +75,15 @@ enum figure {
 
 /**
  * struct row - a line of the table
+ * @kind: enum ored_kind; whoever broadcasts is rank 0
  * @bytes: of the bucket
  * @dtype: enum ored_dtype
- * @reduction: enum ored_reduction
+ * @reduction: enum ored_reduction; 0 where nothing is reduced
  * @ops: how many were measured
  * @figures: of each op, by enum figure: figures[f * ops + op]
  */
 struct row {
+	uint8_t		kind;
 	uint64_t	bytes;
 	uint8_t		dtype;
 	uint8_t		reduction;
@@ -88,13 +93,30 @@ struct row {
 
 const char *dtype_name(uint8_t dtype);
 const char *reduction_name(uint8_t reduction);
+const char *collective_name(uint8_t kind);
 size_t dtype_size(uint8_t dtype);
+bool reduces(uint8_t kind);
+
+/**
+ * struct part - elements of a bucket
+ * @first: where they begin
+ * @count: how many
+ */
+struct part {
+	uint64_t	first;
+	uint64_t	count;
+};
+
+/* All of a row's bucket, and what a rank gives and gets of it: that or its shard */
+struct part bucket_of(const struct row *row);
+struct part given_of(const struct row *row, uint32_t rank, uint32_t nranks);
+struct part got_of(const struct row *row, uint32_t rank, uint32_t nranks);
 
 /* What a rank contributes to an op: PATTERN elements, over and over. */
 void data_fill(void *bucket, const struct row *row, uint32_t rank, uint32_t seed, uint64_t op);
-/* Elements that can't be right, of a whole result or of one with gaps */
-uint64_t data_wrong(const void *bucket, const struct row *row, uint32_t nranks, uint32_t seed,
-		    uint64_t op, bool whole);
+/* Elements of a rank's result that can't be right; @whole: nothing is missing of it */
+uint64_t data_wrong(const void *bucket, const struct row *row, uint32_t rank, uint32_t nranks,
+		    uint32_t seed, uint64_t op, bool whole);
 
 void report_open(const struct options *options, const struct ored_group *group);
 void report_row(const struct row *row);

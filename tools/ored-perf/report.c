@@ -61,6 +61,7 @@ static void describe(const struct options *o, const struct ored_group *group)
 	add_count(config, "iters", o->iters);
 	add_count(config, "warmup", o->warmup);
 	add(config, "check", json_object_new_boolean(o->check));
+	add_text(config, "collective", collective_name(o->kind));
 	add_text(config, "mode", mode_name(o->mode));
 	add_count(config, "bound_us", o->bound_us);
 	add_text(config, "wait_us", o->wait_us == NO_WAIT ? "none" : o->wait_us ? "given" :
@@ -77,8 +78,8 @@ void report_open(const struct options *o, const struct ored_group *group)
 	table = path && !strcmp(path, "-") ? stderr : stdout;
 	if (path)
 		describe(o, group);
-	fprintf(table, "# %u ranks, %u bytes in a chunk, %s ops", nranks, group->payload,
-		mode_name(o->mode));
+	fprintf(table, "# %s: %u ranks, %u bytes in a chunk, %s ops", collective_name(o->kind),
+		nranks, group->payload, mode_name(o->mode));
 	if (o->bound_us)
 		fprintf(table, ", bound %u us", o->bound_us);
 	fprintf(table, ", %u measured after %u\n", o->iters, o->warmup);
@@ -166,6 +167,19 @@ static double op_worst(const struct row *row, uint32_t op)
 	return (double)figure(row, WORST, op) / 10000;
 }
 
+/* What each host sends and receives at least, by the size of the bucket */
+static double bus_factor(uint8_t kind)
+{
+	if (kind == ORED_BROADCAST)
+		return 1;
+	return (kind == ORED_ALLREDUCE ? 2.0 : 1.0) * (nranks - 1) / nranks;
+}
+
+static const char *redop(const struct row *row)
+{
+	return reduces(row->kind) ? reduction_name(row->reduction) : "none";
+}
+
 struct summary {
 	double time, algbw, busbw, p50, p99, p999, max, lost;
 	int64_t wrong, partial;
@@ -182,7 +196,7 @@ static struct summary summarise(const struct row *row)
 	qsort(sorted, row->ops, sizeof(*sorted), compare);
 	s.time = (double)total(row, TIME) / row->ops / 1000;
 	s.algbw = (double)row->bytes / s.time / 1000;
-	s.busbw = s.algbw * 2 * (nranks - 1) / nranks;
+	s.busbw = s.algbw * bus_factor(row->kind);
 	s.p50 = percentile_us(sorted, row->ops, 500);
 	s.p99 = percentile_us(sorted, row->ops, 990);
 	s.p999 = percentile_us(sorted, row->ops, 999);
@@ -203,7 +217,7 @@ static void row_to_json(const struct row *row, const struct summary *s)
 	add_count(object, "size", (int64_t)row->bytes);
 	add_count(object, "count", (int64_t)(row->bytes / dtype_size(row->dtype)));
 	add_text(object, "type", dtype_name(row->dtype));
-	add_text(object, "redop", reduction_name(row->reduction));
+	add_text(object, "redop", redop(row));
 	add_number(object, "time_us", s->time);
 	add_number(object, "algbw_gbps", s->algbw);
 	add_number(object, "busbw_gbps", s->busbw);
@@ -229,7 +243,7 @@ void report_row(const struct row *row)
 	fprintf(table, "%12llu %11llu %9s %6s %10.1f %7.4f %7.4f %7lld %10.1f %10.1f %10.1f %10.1f %8.4f %8lld\n",
 		(unsigned long long)row->bytes,
 		(unsigned long long)(row->bytes / dtype_size(row->dtype)),
-		dtype_name(row->dtype), reduction_name(row->reduction), s.time, s.algbw,
+		dtype_name(row->dtype), redop(row), s.time, s.algbw,
 		s.busbw, (long long)s.wrong, s.p50, s.p99, s.p999, s.max, s.lost,
 		(long long)s.partial);
 	fflush(table);
