@@ -14,6 +14,7 @@
 #include <linux/udp.h>
 #include <bpf/bpf_endian.h>
 
+#include "../kmod/core/area_wire.h"
 #include "../kmod/core/wire.h"
 
 #define ORED_IP_FRAGMENT	0x3fff	/* offset, or more follow */
@@ -99,6 +100,8 @@ static __always_inline u32 ored_content_min(u32 type)
 		return ORED_ACK_BYTES;
 	case ORED_T_FAILURE:
 		return ORED_FAILURE_BYTES;
+	case ORED_T_AREA:
+		return ORED_AREA_LEAST;
 	default:
 		return 0;
 	}
@@ -117,7 +120,7 @@ static __always_inline enum ored_found ored_parse_payload(struct ored_datagram *
 	if (wire->magic != ORED_WIRE_MAGIC)
 		return ORED_FOUND_VERSION;
 	type = ored_wire_type(wire);
-	if (type < ORED_T_HELLO || type > ORED_T_FAILURE)
+	if (type < ORED_T_HELLO || type > ORED_T_AREA)
 		return ORED_FOUND_VERSION;
 	if (d->len < ORED_WIRE_HEADER + ored_content_min(type))
 		return ORED_FOUND_SHORT;

@@ -79,6 +79,11 @@ static inline unsigned int hweight_long(unsigned long w)
 	return (unsigned int)__builtin_popcountl(w);
 }
 
+static inline unsigned int hweight64(u64 w)
+{
+	return (unsigned int)__builtin_popcountll(w);
+}
+
 static inline unsigned long __ffs(unsigned long w)
 {
 	return (unsigned long)__builtin_ctzl(w);

@@ -2,43 +2,10 @@
 /* Reading and writing packets. Nothing from the network is believed here. */
 
 #include "../../uapi/linux/ored.h"
+#include "bytes.h"
 #include "reduce.h"
+#include "area_wire.h"
 #include "wire.h"
-
-static u32 get32(const u8 *p)
-{
-	return (u32)p[0] << 24 | (u32)p[1] << 16 | (u32)p[2] << 8 | p[3];
-}
-
-static u16 get16(const u8 *p)
-{
-	return (u16)(p[0] << 8 | p[1]);
-}
-
-static void put32(u8 *p, u32 v)
-{
-	p[0] = (u8)(v >> 24);
-	p[1] = (u8)(v >> 16);
-	p[2] = (u8)(v >> 8);
-	p[3] = (u8)v;
-}
-
-static void put16(u8 *p, u16 v)
-{
-	p[0] = (u8)(v >> 8);
-	p[1] = (u8)v;
-}
-
-static u64 get64(const u8 *p)
-{
-	return (u64)get32(p) << 32 | get32(p + 4);
-}
-
-static void put64(u8 *p, u64 v)
-{
-	put32(p, (u32)(v >> 32));
-	put32(p + 4, (u32)v);
-}
 
 /**
  * ored_params_word() - packs the small parameters of an op into 12 bits
@@ -227,6 +194,7 @@ int ored_wire_parse(const void *data, size_t len, struct ored_packet *pkt)
 		[ORED_T_MARK] = 0,
 		[ORED_T_BYE] = 0,
 		[ORED_T_FAILURE] = ORED_FAILURE_BYTES,
+		[ORED_T_AREA] = ORED_AREA_LEAST,
 	};
 	const u8 *p = data;
 	u32 pc;
@@ -238,23 +206,23 @@ int ored_wire_parse(const void *data, size_t len, struct ored_packet *pkt)
 	if (p[0] != ORED_WIRE_MAGIC)
 		return -EPROTONOSUPPORT;
 	pkt->type = p[1] >> 4;
-	if (pkt->type < ORED_T_HELLO || pkt->type > ORED_T_FAILURE)
+	if (pkt->type < ORED_T_HELLO || pkt->type > ORED_T_AREA)
 		return -EOPNOTSUPP;
 	if (len < (size_t)ORED_WIRE_HEADER + content[pkt->type])
 		return -EMSGSIZE;
 	pkt->flags = p[1] & 15;
 	pkt->src = p[2];
 	pkt->dst = p[3];
-	pkt->group = get32(p + 4);
-	pkt->session = get32(p + 8);
-	pkt->op = get32(p + 12);
-	pkt->params.bytes = get32(p + 16);
-	pc = get32(p + 20);
+	pkt->group = ored_get32(p + 4);
+	pkt->session = ored_get32(p + 8);
+	pkt->op = ored_get32(p + 12);
+	pkt->params.bytes = ored_get32(p + 16);
+	pc = ored_get32(p + 20);
 	pkt->params.word = (u16)(pc >> ORED_CHUNK_BITS);
 	pkt->chunk = pc & ((1U << ORED_CHUNK_BITS) - 1);
-	pkt->posted = get16(p + 24);
-	pkt->left = get16(p + 26);
-	pkt->clock = get32(p + 28);
+	pkt->posted = ored_get16(p + 24);
+	pkt->left = ored_get16(p + 26);
+	pkt->clock = ored_get32(p + 28);
 	return 0;
 }
 
@@ -271,15 +239,15 @@ void ored_wire_build(void *data, const struct ored_packet *pkt)
 	p[1] = (u8)(pkt->type << 4 | (pkt->flags & 15));
 	p[2] = pkt->src;
 	p[3] = pkt->dst;
-	put32(p + 4, pkt->group);
-	put32(p + 8, pkt->session);
-	put32(p + 12, pkt->op);
-	put32(p + 16, pkt->params.bytes);
-	put32(p + 20, (u32)pkt->params.word << ORED_CHUNK_BITS |
+	ored_put32(p + 4, pkt->group);
+	ored_put32(p + 8, pkt->session);
+	ored_put32(p + 12, pkt->op);
+	ored_put32(p + 16, pkt->params.bytes);
+	ored_put32(p + 20, (u32)pkt->params.word << ORED_CHUNK_BITS |
 		      (pkt->chunk & ((1U << ORED_CHUNK_BITS) - 1)));
-	put16(p + 24, pkt->posted);
-	put16(p + 26, pkt->left);
-	put32(p + 28, pkt->clock);
+	ored_put16(p + 24, pkt->posted);
+	ored_put16(p + 26, pkt->left);
+	ored_put32(p + 28, pkt->clock);
 }
 
 /**
@@ -296,15 +264,15 @@ int ored_hello_parse(const void *data, size_t len, struct ored_hello *hello)
 
 	if (len < ORED_HELLO_BYTES)
 		return -EBADMSG;
-	hello->epoch = get64(p);
-	hello->session = get32(p + 8);
-	hello->nranks = get16(p + 12);
-	hello->depth = get16(p + 14);
-	hello->bucket_max = get32(p + 16);
-	hello->limit = get16(p + 20);
-	hello->seen = get16(p + 22);
-	hello->size = get16(p + 24);
-	hello->echo = get16(p + 26);
+	hello->epoch = ored_get64(p);
+	hello->session = ored_get32(p + 8);
+	hello->nranks = ored_get16(p + 12);
+	hello->depth = ored_get16(p + 14);
+	hello->bucket_max = ored_get32(p + 16);
+	hello->limit = ored_get16(p + 20);
+	hello->seen = ored_get16(p + 22);
+	hello->size = ored_get16(p + 24);
+	hello->echo = ored_get16(p + 26);
 	if (!hello->session || hello->size != len + ORED_WIRE_HEADER)
 		return -EBADMSG;
 	return 0;
@@ -319,15 +287,15 @@ void ored_hello_build(void *data, const struct ored_hello *hello)
 {
 	u8 *p = data;
 
-	put64(p, hello->epoch);
-	put32(p + 8, hello->session);
-	put16(p + 12, hello->nranks);
-	put16(p + 14, hello->depth);
-	put32(p + 16, hello->bucket_max);
-	put16(p + 20, hello->limit);
-	put16(p + 22, hello->seen);
-	put16(p + 24, hello->size);
-	put16(p + 26, hello->echo);
+	ored_put64(p, hello->epoch);
+	ored_put32(p + 8, hello->session);
+	ored_put16(p + 12, hello->nranks);
+	ored_put16(p + 14, hello->depth);
+	ored_put32(p + 16, hello->bucket_max);
+	ored_put16(p + 20, hello->limit);
+	ored_put16(p + 22, hello->seen);
+	ored_put16(p + 24, hello->size);
+	ored_put16(p + 26, hello->echo);
 }
 
 /**
@@ -347,8 +315,8 @@ int ored_ack_parse(const void *data, size_t len, u32 first, struct ored_ack *ack
 		return -EBADMSG;
 	if ((len - ORED_ACK_BYTES) % 8 || first % 64)
 		return -EBADMSG;
-	ack->echo = get32(p);
-	ack->base = get32(p + 4);
+	ack->echo = ored_get32(p);
+	ack->base = ored_get32(p + 4);
 	ack->first = first;
 	ack->nbits = (u32)(len - ORED_ACK_BYTES) * 8;
 	ack->bits = p + ORED_ACK_BYTES;
@@ -365,8 +333,8 @@ void ored_ack_build(void *data, u32 echo, u32 base)
 {
 	u8 *p = data;
 
-	put32(p, echo);
-	put32(p + 4, base);
+	ored_put32(p, echo);
+	ored_put32(p + 4, base);
 }
 
 /**
@@ -388,8 +356,8 @@ int ored_failure_parse(const void *data, size_t len, struct ored_failure *mm)
 	mm->field = p[0];
 	mm->rank[0] = p[1];
 	mm->rank[1] = p[2];
-	mm->value[0] = get64(p + 4);
-	mm->value[1] = get64(p + 12);
+	mm->value[0] = ored_get64(p + 4);
+	mm->value[1] = ored_get64(p + 12);
 	return 0;
 }
 
@@ -406,8 +374,8 @@ void ored_failure_build(void *data, const struct ored_failure *mm)
 	p[1] = mm->rank[0];
 	p[2] = mm->rank[1];
 	p[3] = 0;
-	put64(p + 4, mm->value[0]);
-	put64(p + 12, mm->value[1]);
+	ored_put64(p + 4, mm->value[0]);
+	ored_put64(p + 12, mm->value[1]);
 }
 
 /**

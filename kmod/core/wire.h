@@ -59,6 +59,7 @@ enum ored_type {
 	ORED_T_MARK	= 6,	/* posted and left, nothing else */
 	ORED_T_BYE	= 7,	/* takes part in no op from @posted on */
 	ORED_T_FAILURE	= 8,	/* an op has failed */
+	ORED_T_AREA	= 9,	/* checkpoints (area_wire.h) */
 };
 
 /* Flags; their meaning depends on the type */
@@ -81,7 +82,7 @@ enum ored_type {
  * @dst: rank that it is for
  * @group: id of the group
  * @session: the receiver's
- * @op: low half of the op's number
+ * @op: low half of the op's number; of an area's data, clock of what they answer
  * @bytes: length of the bucket; in control packets what @src has learnt, which
  *	needs no bucket: t_C's newest sample (core/early.h, packed) in the high
  *	half, how many peers it lets send to it in the low one

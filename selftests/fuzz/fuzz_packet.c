@@ -7,6 +7,8 @@
 #include <stdlib.h>
 
 #include "fuzz.h"
+#include "../../kmod/core/area_wire.h"
+#include "../../kmod/core/pull.h"
 #include "../../kmod/core/wire.h"
 #include "../../uapi/linux/ored.h"
 
@@ -54,6 +56,41 @@ static void try_mismatch(const u8 *content, size_t len)
 	MUST(!memcmp(again + 4, content + 4, sizeof(again) - 4));
 }
 
+/* What is written again is what was read, but for what has no meaning. */
+static void try_area(const u8 *content, size_t len)
+{
+	u8 again[ORED_OFFER_BYTES] = { 0 };
+	struct ored_refusal refusal;
+	struct ored_answer answer;
+	struct ored_offer offer;
+	struct ored_write wr;
+	struct ored_ask ask;
+	u32 i, sum = 0;
+
+	if (!ored_offer_parse(content, len, &offer)) {
+		MUST(offer.bytes && offer.bytes <= offer.area_bytes);
+		for (i = 0; i < offer.meta_len; i++)
+			sum += offer.meta[i];
+		MUST(sum <= 255 * ORED_AREA_META_MAX);
+		ored_offer_build(again, &offer);
+		MUST(!memcmp(again, content, 47));
+	}
+	if (!ored_answer_parse(content, len, &answer))
+		MUST(answer.code < ORED_AREA_CODES);
+	if (!ored_ask_parse(content, len, &ask)) {
+		MUST(ask.mask && ask.chunk >= ORED_PULL_CHUNK_MIN);
+		MUST(64U * ask.word + (u32)fls64(ask.mask) <= 64 * ORED_PULL_WORDS);
+		ored_ask_build(again, &ask);
+		MUST(!memcmp(again, content, 42));
+	}
+	if (!ored_write_parse(content, len, &wr)) {
+		ored_write_build(again, &wr);
+		MUST(!memcmp(again + 2, content + 2, ORED_WRITE_BYTES - 2));
+	}
+	if (!ored_refuse_parse(content, len, &refusal))
+		MUST(refusal.code < ORED_AREA_CODES);
+}
+
 int LLVMFuzzerTestOneInput(const u8 *data, size_t len)
 {
 	u8 again[ORED_WIRE_HEADER];
@@ -77,5 +114,7 @@ int LLVMFuzzerTestOneInput(const u8 *data, size_t len)
 		try_ack(data, len, pkt.chunk);
 	else if (pkt.type == ORED_T_FAILURE)
 		try_mismatch(data, len);
+	else if (pkt.type == ORED_T_AREA)
+		try_area(data, len);
 	return 0;
 }

@@ -49,7 +49,7 @@
 #define SNAP		(sizeof(struct iphdr) + sizeof(struct udphdr) + HEADER + PAYLOAD + MASK)
 #define INSIDER_MS	100	/* the same where ops are made to fail */
 
-enum { HELLO = 1, SCATTER, GATHER, ACK, POLL, MARK, BYE, FAILURE };
+enum { HELLO = 1, SCATTER, GATHER, ACK, POLL, MARK, BYE, FAILURE, AREA };
 
 struct packet {
 	uint32_t	from;
@@ -301,14 +301,14 @@ static void expect_by_header(const struct packet *p, enum ored_counter otherwise
 {
 	static const uint8_t least[16] = {
 		[HELLO] = HELLO_BYTES, [SCATTER] = 1, [GATHER] = 1, [ACK] = 8,
-		[FAILURE] = 20,
+		[FAILURE] = 20, [AREA] = 8,
 	};
 
 	if (p->len < HEADER)
 		expect(ORED_CNT_NS_SHORT);
 	else if (p->data[0] != 0xe1)
 		expect(ORED_CNT_NS_VERSION);
-	else if (type_of(p) < HELLO || type_of(p) > FAILURE)
+	else if (type_of(p) < HELLO || type_of(p) > AREA)
 		expect(ORED_CNT_NS_TYPE);
 	else if (p->len < HEADER + (size_t)least[type_of(p)])
 		expect(ORED_CNT_NS_SHORT);
@@ -418,7 +418,7 @@ static bool extended(struct packet *p)
 
 static bool unknown_type(struct packet *p)
 {
-	static const uint8_t types[] = { 0, 9, 10, 11, 12, 13, 14, 15 };
+	static const uint8_t types[] = { 0, 10, 11, 12, 13, 14, 15 };
 
 	p->data[1] = types[rng_below(&rng, sizeof(types))] << 4 | (p->data[1] & 15);
 	if (rng_one_in(&rng, 2))

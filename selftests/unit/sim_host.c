@@ -214,11 +214,6 @@ static void seal(struct sim *sim, struct sim_host *h, struct sim_slot *slot)
 			reduce(h, slot, chunk);
 }
 
-static u32 hweight64(u64 word)
-{
-	return (u32)__builtin_popcountll(word);
-}
-
 /* What peers had to send and have sent, of those in @of: chunks */
 static void tally(struct sim *sim, struct sim_host *h, struct sim_slot *slot, u64 of,
 		  u32 *expected, u32 *received)

@@ -6,6 +6,7 @@
  */
 
 #include "tap.h"
+#include "../../kmod/core/area_wire.h"
 #include "../../kmod/core/reduce.h"
 #include "../../kmod/core/wire.h"
 #include "../../uapi/linux/ored.h"
@@ -19,6 +20,7 @@ static const struct { u8 type; u32 content; } types[] = {
 	{ ORED_T_MARK, 0 },
 	{ ORED_T_BYE, 0 },
 	{ ORED_T_FAILURE, ORED_FAILURE_BYTES },
+	{ ORED_T_AREA, ORED_AREA_LEAST },
 };
 
 static void *exactly(const void *data, size_t len)
@@ -216,7 +218,7 @@ TEST(wire_parse__every_type)
 	u32 type;
 
 	for (type = 0; type < 16; type++) {
-		bool known = type >= ORED_T_HELLO && type <= ORED_T_FAILURE;
+		bool known = type >= ORED_T_HELLO && type <= ORED_T_AREA;
 
 		data[1] = (u8)(type << 4);
 		CHECK_EQ(parse_cut(data, sizeof(data), &pkt),
