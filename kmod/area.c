@@ -78,8 +78,6 @@ static int check_new(struct ored_area_conf *conf, struct ored_placement *place, 
 	if (conf->owner >= conf->nranks)
 		return ored_refuse(why, EINVAL, "owner %u is not below nranks, %u", conf->owner,
 				   conf->nranks);
-	if (conf->copies > 1)
-		return ored_refuse(why, EOPNOTSUPP, "copies on other ranks are not built yet");
 	return 0;
 }
 
@@ -254,6 +252,9 @@ static void kill(struct ored_net *on, struct ored_area *area)
 	spin_lock_bh(&area->state);
 	area->dead = true;
 	spin_unlock_bh(&area->state);
+	mutex_unlock(&area->lock);
+	ored_share_stop(area);
+	mutex_lock(&area->lock);
 	for (c = 0; c < area->ncopies; c++)
 		for (s = 0; s < ORED_SLOTS; s++)
 			ored_area_unmap(area, c, s);
@@ -271,9 +272,13 @@ static struct ored_area *publish(struct ored_net *on, struct ored_area *area,
 				 const struct ored_area_conf *conf, u32 *rights, char *why)
 {
 	struct ored_area *old;
+	int err = 0;
 
 	mutex_lock(&on->lock);
-	if (!find(on, conf->name)) {
+	if (!find(on, conf->name))
+		err = ored_share_check(on, area, why);
+	if (!find(on, conf->name) && !err) {
+		ored_share_begin(area);
 		kref_get(&area->ref);
 		atomic_inc(&area->handles);
 		list_add_tail(&area->list, &on->areas);
@@ -285,6 +290,8 @@ static struct ored_area *publish(struct ored_net *on, struct ored_area *area,
 	}
 	mutex_unlock(&on->lock);
 	kill(on, area);
+	if (err)
+		return ERR_PTR(err);
 	old = open_old(on, conf, rights, why);
 	return old ?: ERR_PTR(ored_refuse(why, EAGAIN,
 					  "an area of that name has come and gone meanwhile"));

@@ -13,10 +13,14 @@
  *
  * Locking
  * =======
- * ored_area.lock: what changes generations: committing, rolling back, removing;
- *	never held over copies from and to the user.
+ * ored_area.lock: what changes generations: committing, rolling back, removing,
+ *	publishing what has come from a peer; never held over copies from and to the
+ *	user.
  * ored_area.state: a spinlock around each change of what @dead, serials and
  *	generations say, so that fault handlers and softirqs can look.
+ * ored_take.lock: what is being taken over from a peer; packets place their chunks under
+ *	it, after they have checked the key. Who has taken the key back under it knows
+ *	that nothing is written any more.
  * A folio's lock: a fault handler looks at the serial under it and returns with it
  *	held; the page is in the page table when it is let go. So who changes a
  *	serial, and then has held the lock of each folio, can unmap the slot and
@@ -27,6 +31,12 @@
  * References are held by the namespace's list, until the area is removed, by
  * sockets and by @file, which mappings hold. Removing unmaps and frees all
  * pages; what is left goes with the last reference. @file also holds the module.
+ *
+ * Packets find areas under RCU. Removing first makes the area dead and takes it
+ * out of their sight, waits for a grace period, and then ends what is being taken
+ * over, with its timers and the worker. Packets on their way to a peer hold the
+ * pages that they are from: they are taken from a slot under ored_area.state, while
+ * the area isn't dead.
  */
 #ifndef ORED_AREA_H
 #define ORED_AREA_H
@@ -37,8 +47,10 @@
 #include <linux/spinlock.h>
 #include <linux/uidgid.h>
 #include <linux/wait.h>
+#include <linux/workqueue.h>
 #include <linux/ored.h>
 
+#include "area_share.h"
 #include "charge.h"
 #include "core/generation.h"
 #include "core/placement.h"
@@ -75,11 +87,17 @@ struct ored_area_slot {
  * @rank: whose
  * @gens: what is where
  * @slot: the memory
+ * @offered: a peer's: what it has offered last
+ * @taking: a peer's: the generation that goes into the open slot; without metadata
+ * @take: a peer's: how far it is
  */
 struct ored_area_copy {
 	u32			rank;
 	struct ored_generations	gens;
 	struct ored_area_slot	slot[ORED_SLOTS];
+	struct ored_offered	offered;
+	struct ored_offer	taking;
+	struct ored_take	take;
 };
 
 /**
@@ -103,6 +121,14 @@ struct ored_area_copy {
  * @state: see "Locking"
  * @complete: newest own step that all holders have, or ORED_NO_STEP
  * @sealing: a commit is under way
+ * @shared: in ored_net.shared, under its lock; read under RCU
+ * @takes: all that is being taken over; read under RCU, changed under @state
+ * @target: who keeps copies of the own generations, copies - 1 of them
+ * @share: offers, answers and publishes
+ * @session: of the membership over which it did so last
+ * @back_to: what the targets must be told, if they must: newer steps are given up
+ * @offer_at: next offer, jiffies
+ * @offer_gap: until the one after it
  * @dead: it has been removed
  */
 struct ored_area {
@@ -125,6 +151,14 @@ struct ored_area {
 	spinlock_t		state;	/* looking at them in any context */
 	u64			complete;
 	bool			sealing;
+	struct list_head	shared;
+	struct list_head	takes;
+	struct ored_target	*target;
+	struct delayed_work	share;
+	u32			session;
+	u64			back_to;
+	unsigned long		offer_at;
+	unsigned long		offer_gap;
 	bool			dead;
 };
 

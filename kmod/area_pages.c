@@ -34,7 +34,8 @@ static u64 slot_bytes(const struct ored_area *area)
 u64 ored_area_needs(const struct ored_area *area)
 {
 	return area->ncopies * ORED_SLOTS * slot_bytes(area) +
-	       PAGE_ALIGN(area->ncopies * sizeof(struct ored_area_copy));
+	       PAGE_ALIGN(area->ncopies * sizeof(struct ored_area_copy)) +
+	       PAGE_ALIGN(area->ncopies * sizeof(struct ored_target));
 }
 
 /**
@@ -108,7 +109,8 @@ int ored_area_alloc(struct ored_area *area, char *why)
 	u32 c, s;
 
 	area->copy = kvcalloc(area->ncopies, sizeof(*area->copy), AREA_GFP);
-	for (c = 0; area->copy && c < area->ncopies; c++) {
+	area->target = kvcalloc(area->ncopies, sizeof(*area->target), AREA_GFP);
+	for (c = 0; area->copy && area->target && c < area->ncopies; c++) {
 		ored_generations_init(&area->copy[c].gens);
 		area->copy[c].rank = area->conf.owner;
 		if (c)
@@ -120,6 +122,8 @@ int ored_area_alloc(struct ored_area *area, char *why)
 				goto out;
 		}
 	}
+	if (!err)
+		ored_share_init(area);
 out:
 	if (err == -EINTR)
 		return ored_refuse(why, EINTR, "killed while memory was being allocated");
@@ -172,6 +176,7 @@ void ored_area_free(struct ored_area *area)
 		}
 	}
 	kvfree(area->copy);
+	kvfree(area->target);
 	ored_uncharge(&area->charge);
 	kfree(area);
 }

@@ -96,6 +96,12 @@ int ored_area_status(struct ored_area *area, struct ored_area_status *status, ch
 	status->complete = area->complete;
 	if (slot[0] != ORED_NO_SLOT)
 		status->acked[area->conf.owner / 64] |= 1ULL << (area->conf.owner % 64);
+	for (i = 0; i < area->ncopies - 1 && slot[0] != ORED_NO_SLOT; i++) {
+		u32 rank = area->target[i].rank;
+
+		if (area->target[i].acked)
+			status->acked[rank / 64] |= 1ULL << (rank % 64);
+	}
 	spin_unlock_bh(&area->state);
 	return dead ? ored_area_gone(why) : 0;
 }
@@ -112,7 +118,9 @@ static void describe(struct ored_area *area, u32 c, u32 s, struct ored_generatio
 	gen->offset = (u64)ored_area_offset(area, c, s) << PAGE_SHIFT;
 	gen->rank = copy->rank;
 	gen->digest = in->digest;
-	if (c || (area->complete != ORED_NO_STEP && in->step <= area->complete))
+	/* Of a peer's we only know that we have it; that may be all there is to know. */
+	if (c ? area->place.copies == 2 :
+		area->complete != ORED_NO_STEP && in->step <= area->complete)
 		gen->flags |= ORED_GENERATION_COMPLETE;
 	if (slot->digest_only)
 		gen->flags |= ORED_GENERATION_DIGEST_ONLY;

@@ -96,6 +96,8 @@ static void publish(struct ored_area *area, const struct ored_commit *commit, u3
 	spin_unlock_bh(&area->state);
 	/* Of those who still read the oldest generation */
 	ored_area_unmap(area, 0, open);
+	if (area->place.copies > 1)
+		ored_share_committed(area);
 }
 
 static int seal(struct ored_area *area, const struct ored_commit *commit, char *why)
@@ -253,6 +255,8 @@ int ored_area_roll_back(struct ored_area *area, u64 step, char *why)
 		if (gone & 1U << s)
 			renew(area, s);
 	}
+	if (area->place.copies > 1)
+		ored_share_rolled(area, step);
 out:
 	mutex_unlock(&area->lock);
 	if (!err)

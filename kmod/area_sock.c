@@ -124,6 +124,28 @@ static bool is_complete(struct ored_area *area, u64 step)
 	return READ_ONCE(area->dead) || (complete != ORED_NO_STEP && complete >= step);
 }
 
+/* Or it won't be */
+static bool is_decided(struct ored_area *area, u64 step)
+{
+	u32 rank;
+	u8 code;
+
+	return is_complete(area, step) || ored_share_is_refused(area, &rank, &code);
+}
+
+/* A holder's refusal as an errno */
+static int refusal(u8 code)
+{
+	switch (code) {
+	case ORED_AREA_NEWER:
+		return -EEXIST;
+	case ORED_AREA_DAMAGED:
+		return -EBADMSG;
+	default:
+		return -EINVAL;
+	}
+}
+
 static int check_commit(const struct ored_commit *commit, char *why)
 {
 	if (commit->flags & ~ORED_COMMIT_DIGEST_ONLY)
@@ -182,15 +204,21 @@ static int roll_back(struct ored_area_sock *as, sockptr_t value, unsigned int le
 static int wait_complete(struct ored_area_sock *as, sockptr_t value, unsigned int len,
 			 bool nonblock, char *why)
 {
+	u32 rank;
 	u64 step;
+	u8 code;
 	int err;
 
 	err = read_step(&step, value, len, why);
 	if (!err)
-		err = wait_for(as->area, is_complete, step, sock_rcvtimeo(&as->sk, nonblock),
+		err = wait_for(as->area, is_decided, step, sock_rcvtimeo(&as->sk, nonblock),
 			       "that step is not complete yet", why);
 	if (!err && READ_ONCE(as->area->dead))
 		err = ored_area_gone(why);
+	if (!err && !is_complete(as->area, step) &&
+	    ored_share_is_refused(as->area, &rank, &code))
+		err = ored_refuse(why, -refusal(code), "rank %u refuses the newest generation: %s",
+				  rank, ored_share_reason(code));
 	return err;
 }
 

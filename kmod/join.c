@@ -9,6 +9,7 @@
 #include <net/route.h>
 #include <net/sock.h>
 
+#include "area_share.h"
 #include "err.h"
 #include "event.h"
 #include "join.h"
@@ -112,6 +113,7 @@ static void try_finish(struct ored_member *m)
 	/* Whoever sees the state sees the payload. */
 	smp_store_release(&m->state, ORED_STATE_JOINED);
 	ored_event_rank(m, ORED_CMD_RANK_JOINED_NTF);
+	ored_share_joined(m);
 	ored_member_wake(m, EPOLLOUT | EPOLLWRNORM);
 }
 

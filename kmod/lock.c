@@ -17,6 +17,7 @@ const char *const ored_lock_name[ORED_LOCKS] = {
 	[ORED_LOCK_TIMER]	= "ored_member.timer_lock",
 	[ORED_LOCK_PACE]	= "ored_member.pace_lock",
 	[ORED_LOCK_STATE]	= "ored_area.state",
+	[ORED_LOCK_TAKE]	= "ored_take.lock",
 	[ORED_LOCK_SAY]		= "ored_sock.say",
 };
 #endif

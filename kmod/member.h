@@ -28,8 +28,8 @@
  *	bounds; BH off
  *   ored_link.lock         everything about one peer: its flows in all
  *	slots, its receivers' ACK state, window, path, counters; BH off
- *   ored_slot.know, ored_member.timer_lock, ored_member.pace_lock, ored_area.state
- *	leaves; BH off
+ *   ored_slot.know, ored_member.timer_lock, ored_member.pace_lock, ored_area.state,
+ *	ored_take.lock   leaves; BH off
  *
  * Apart from these, within any of the mutexes, a leaf of process context:
  * ored_sock.say, for the sentence of the last error and results that were taken.

@@ -73,6 +73,7 @@ static int __net_init net_begin(struct net *net)
 	INIT_LIST_HEAD(&on->udps);
 	INIT_LIST_HEAD(&on->setups);
 	INIT_LIST_HEAD(&on->areas);
+	INIT_LIST_HEAD(&on->shared);
 	hash_init(on->sessions);
 	ored_inject_begin(on);
 	on->stats = ored_stats_alloc();

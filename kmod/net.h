@@ -31,6 +31,7 @@ struct ored_member;
  * @told: events of memberships, for tell.c; under @lock
  * @stats: counters of packets that no membership can be charged with
  * @areas: checkpoint areas, under @lock
+ * @shared: those of ranks that have peers, changed under @lock; read under RCU
  * @area_bytes: their memory
  * @area_cap: net.ored.ckpt_max_bytes
  * @policy: of new memberships, and what zeros in theirs stand for; under @lock
@@ -51,6 +52,7 @@ struct ored_net {
 	u32			told;
 	struct ored_stats __percpu *stats;
 	struct list_head	areas;
+	struct list_head	shared;
 	u64			area_bytes;
 	u64			area_cap;
 	struct ored_policy	policy;

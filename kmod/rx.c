@@ -13,6 +13,7 @@
 #include <linux/udp.h>
 #include <net/sock.h>
 
+#include "area_share.h"
 #include "deadline.h"
 #include "early.h"
 #include "event.h"
@@ -649,6 +650,19 @@ static void rx_failure(struct ored_rx *rx)
 	answer(rx->l);
 }
 
+static void rx_area(struct ored_rx *rx)
+{
+	const struct ored_area_rx area = {
+		.l = rx->l, .pkt = &rx->pkt, .skb = rx->skb, .offset = rx->offset, .len = rx->len,
+	};
+	enum ored_counter fate = ored_area_rx(&area);
+
+	if (fate == ORED_CNT_RX_DATA)
+		count(rx, fate);
+	else if (fate != ORED_CNT_MAX)
+		drop(rx, fate);
+}
+
 static void rx_hello(struct ored_rx *rx)
 {
 	u8 buffer[ORED_HELLO_BYTES];
@@ -733,6 +747,9 @@ static void dispatch(struct ored_rx *rx)
 		break;
 	case ORED_T_FAILURE:
 		rx_failure(rx);
+		break;
+	case ORED_T_AREA:
+		rx_area(rx);
 		break;
 	}
 	/* Not before the packet could say that the peer left because it failed. */

@@ -27,6 +27,7 @@ MODULE_PARM_DESC(break_locking,
 struct locks {
 	struct mutex		send, recv, conf, net, area;
 	spinlock_t		state;	/* an area's */
+	spinlock_t		take;	/* what an area takes over */
 	struct ored_member	m;
 	struct ored_link	link[2];
 	struct ored_slot	slot;
@@ -49,6 +50,8 @@ static void __init init(struct locks *locks)
 	ored_lock_class(&locks->area, ORED_LOCK_AREA);
 	spin_lock_init(&locks->state);
 	ored_lock_class(&locks->state, ORED_LOCK_STATE);
+	spin_lock_init(&locks->take);
+	ored_lock_class(&locks->take, ORED_LOCK_TAKE);
 	spin_lock_init(&locks->m.lock);
 	ored_lock_class(&locks->m.lock, ORED_LOCK_MEMBER);
 	spin_lock_init(&locks->m.timer_lock);
@@ -82,6 +85,8 @@ static void __init walk(struct locks *locks)
 	spin_unlock(&locks->m.pace_lock);
 	spin_lock(&locks->state);
 	spin_unlock(&locks->state);
+	spin_lock(&locks->take);
+	spin_unlock(&locks->take);
 	spin_unlock(&locks->link[0].lock);
 	spin_unlock_bh(&locks->m.lock);
 	mutex_unlock(&locks->area);

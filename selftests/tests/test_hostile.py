@@ -16,7 +16,7 @@ from lib.sums import contribution
 
 HEADER = 32
 MAGIC = 0xe1
-HELLO, SCATTER, GATHER, ACK, POLL, MARK, BYE, MISMATCH = range(1, 9)
+HELLO, SCATTER, GATHER, ACK, POLL, MARK, BYE, MISMATCH, AREA = range(1, 10)
 COUNT = 20000
 PORT = abi.PORT_DEFAULT
 ETH_P_IP = 0x0800
@@ -185,7 +185,7 @@ def test_magic_and_version():
 def test_type():
     with Scene() as scene:
         packets = [packet(kind, b"x" * 64, session=scene.session)
-                   for kind in (0, *range(9, 16))]
+                   for kind in (0, *range(10, 16))]
         before = scene.stats()
         scene.from_stranger(packets)
         scene.from_peer(packets)
@@ -194,7 +194,7 @@ def test_type():
 
 def test_truncated_types():
     """A header of each type with less behind it than the type needs."""
-    need = {HELLO: 28, SCATTER: 1, GATHER: 1, ACK: 8, MISMATCH: 20}
+    need = {HELLO: 28, SCATTER: 1, GATHER: 1, ACK: 8, MISMATCH: 20, AREA: 8}
     with Scene() as scene:
         packets = [packet(kind, bytes(length), session=scene.session)
                    for kind, least in need.items() for length in range(least)]

@@ -673,6 +673,11 @@ struct ored_uncounted {
  *
  * Every mapping is of the slot as it was: when that is sealed, or opened again,
  * touching an old mapping is SIGBUS, in all processes that have one.
+ *
+ * Copies: with @copies above 1, generations go on to the ranks that the placement
+ * names, into their areas of the same group, over the membership (ORED_JOIN) that the
+ * owner's rank has in this namespace: when it joins again, in whatever epoch, that
+ * goes on where it was. A holder gives nothing up for what isn't whole.
  */
 
 #define ORED_AREA_NAME_MAX	64	/* bytes, with the NUL */
@@ -716,11 +721,13 @@ enum ored_place {
  * holds a copy of. It counts against net.ored.ckpt_max_bytes of this namespace and of
  * the first one, against RLIMIT_MEMLOCK of the user unless he has CAP_IPC_LOCK, and in
  * the caller's memory cgroup. To open an area that exists, fields may be 0, or must be
- * as they were.
+ * as they were. On all ranks @bytes, @copies, @nranks, @placement and @jump must be the
+ * same; a namespace has one area for a rank of a group with several.
  *
  * Errors: EINVAL (a field, named by the sentence), EEXIST (with
- * ORED_AREA_EXCLUSIVE), ENOENT, EACCES (@mode), EISCONN (this socket has an area),
- * ENOMEM (limit and need are in the sentence), EINTR (killed while allocating).
+ * ORED_AREA_EXCLUSIVE, or that rank has another area), ENOENT, EACCES (@mode),
+ * EISCONN (this socket has an area), ENOMEM (limit and need are in the sentence), EINTR
+ * (killed while allocating).
  *
  * ORED_AREA_REMOVE removes the area of that name, or with an empty name the socket's:
  * its owner and who has CAP_NET_ADMIN may. Mappings of it are SIGBUS from then on, and
@@ -765,8 +772,11 @@ struct ored_area_conf {
  *
  * ORED_AREA_ABORT gives up what has been written: the open slot's mappings end.
  * ORED_AREA_ROLL_BACK forgets all generations after a step, so that training can go
- * on from there. ORED_AREA_WAIT waits until a step or a later one is complete: all holders
- * have it (EAGAIN with O_NONBLOCK, or after SO_RCVTIMEO). poll() tells the same as
+ * on from there; holders forget them when they are offered what remains, or the next.
+ * ORED_AREA_WAIT waits until a step or a later one is complete: all holders have it (EAGAIN
+ * with O_NONBLOCK, or after SO_RCVTIMEO; if a holder refuses it, as the sentence says:
+ * EEXIST: it has a newer one, since nothing was rolled back here; EBADMSG: what came isn't
+ * what was sealed; EINVAL: its area has another shape). poll() tells the same as
  * POLLIN, of the newest generation; POLLOUT says that a commit would not wait.
  */
 struct ored_commit {

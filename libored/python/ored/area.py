@@ -59,8 +59,11 @@ class Area:
     mode: permission bits, as of a file; for a new one.
     readonly: never writes or commits.
     exclusive: fails if there is one (EEXIST).
+    group, rank, nranks: the rank of a group whose state it is.
+    copies: in all, this one included; other ranks keep the others.
+    placement, jump: which ranks, see ored-ckpt(7).
 
-    The kernel allocates three times @bytes at once. Raises Error (see
+    The kernel allocates three times @bytes at once, for each copy. Raises Error (see
     <linux/ored.h>, ORED_AREA_OPEN). close() leaves the area: remove() ends it.
 
         with ored.Area("model", bytes=len(state)) as area:
@@ -71,7 +74,9 @@ class Area:
 
     def __init__(self, name: str, bytes: Optional[int] = None, *,
                  mode: int = 0o600, readonly: bool = False,
-                 exclusive: bool = False) -> None:
+                 exclusive: bool = False, group: int = 0, rank: int = 0,
+                 nranks: int = 0, copies: int = 0,
+                 placement: int = abi.PLACE_GROUP, jump: int = 0) -> None:
         flags = (abi.AREA_CREATE if bytes is not None else 0) | \
             (abi.AREA_READONLY if readonly else 0) | \
             (abi.AREA_EXCLUSIVE if exclusive else 0)
@@ -80,13 +85,16 @@ class Area:
         self._address: Optional[int] = None
         self._sock = _socket()
         try:
-            self._set(abi.AREA_OPEN, _conf(name, flags, mode, bytes or 0))
+            self._set(abi.AREA_OPEN, _conf(
+                name, flags, mode, bytes or 0,
+                (group, rank, copies, nranks, placement, jump)))
             conf = abi.AREA_CONF_STRUCT.unpack(
                 self._get(abi.AREA_OPEN, abi.AREA_CONF_STRUCT.size))
         except BaseException:
             self._sock.close()
             raise
         self._bytes = conf[3]
+        self._owner = conf[6]
 
     # Writing
 
@@ -144,7 +152,7 @@ class Area:
     # Reading
 
     def generations(self) -> Tuple[Generation, ...]:
-        """What is there, the newest first."""
+        """What is there: the own ones, the newest first, then other ranks'."""
         size = abi.GENERATION_STRUCT.size
         data = self._get(abi.AREA_GENERATIONS, 64 * size)
         return tuple(_generation(data[i:i + size])
@@ -208,7 +216,7 @@ class Area:
 
     def _find(self, step: Optional[int]) -> Generation:
         for gen in self.generations():
-            if step is None or gen.step == step:
+            if gen.rank == self._owner and step in (None, gen.step):
                 return gen
         raise error.Error(errno.ENOENT, "there is no generation yet"
                           if step is None else f"step {step} is not there")
@@ -292,13 +300,14 @@ def _get(sock: socket.socket, option: int, size: int) -> bytes:
     return data.raw[:length.value]
 
 
-def _conf(name: str, flags: int, mode: int, length: int) -> bytes:
+def _conf(name: str, flags: int, mode: int, length: int,
+          shared: Tuple[int, ...] = (0,) * 6) -> bytes:
     encoded = os.fsencode(name)
     if not 0 < len(encoded) < abi.AREA_NAME_MAX or b"\0" in encoded:
         raise ValueError(f"a name has 1 to {abi.AREA_NAME_MAX - 1} bytes")
     try:
         return abi.AREA_CONF_STRUCT.pack(encoded, flags, mode, length, 0,
-                                         0, 0, 0, 0, 0, 0)
+                                         *shared)
     except struct.error as err:
         raise ValueError(f"a number is out of range: {err}") from None
 

@@ -1,0 +1,150 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * Checkpoints on other ranks: areas of a group's ranks keep each other's
+ * generations. A namespace has one area for a rank of a group that has peers; they
+ * find each other by that, over the membership of the same rank.
+ *
+ * An owner offers his newest generation to its holders until all have it. A holder
+ * takes it over (struct ored_take): it asks for chunks, each of which is written by
+ * the softirq that it comes in straight to where it belongs. The owner's softirq answers
+ * from the pages of the generation itself. Neither wakes a process.
+ */
+#ifndef ORED_AREA_SHARE_H
+#define ORED_AREA_SHARE_H
+
+#include <linux/hrtimer.h>
+#include <linux/list.h>
+#include <linux/spinlock.h>
+#include <linux/types.h>
+#include <linux/ored.h>
+
+#include "core/area_wire.h"
+#include "core/pace.h"
+#include "core/pull.h"
+#include "core/rate.h"
+#include "core/remote.h"
+
+struct ored_area;
+struct ored_area_slot;
+struct ored_link;
+struct ored_member;
+struct ored_net;
+struct ored_packet;
+struct page;
+struct sk_buff;
+
+/**
+ * struct ored_take - a generation, or some blocks of it, being taken over
+ * @list: in ored_area.takes, until the area or who reads is gone; read under RCU
+ * @area: whose; outlives it
+ * @ended: told, with bottom halves off and no lock held, when @over has been set
+ * @lock: protects what follows
+ * @window: what the key that is given out gives access to; key 0: nothing is taken
+ * @pages: the place, from block @first on
+ * @crc: receives the CRC32C of each block of the generation, or NULL
+ * @first: see @pages
+ * @rank: of whose state
+ * @step: which generation
+ * @digest: likewise
+ * @session: of the membership over which it is asked for
+ * @pull: what has come
+ * @rate: how much may be in flight
+ * @pace: how fast
+ * @pto_at: when silence has lasted too long, ns; U64_MAX: nothing is in flight
+ * @paused: nothing is asked for before that, ns
+ * @heard: when something came last, or was begun, ns
+ * @timer: for both
+ * @over: it has ended: @err, or all is there
+ * @err: 0 or negative errno
+ */
+struct ored_take {
+	struct list_head	list;
+	struct ored_area	*area;
+	void			(*ended)(struct ored_take *take);
+
+	spinlock_t		lock;	/* what follows */
+	struct ored_window	window;
+	struct page		**pages;
+	u32			*crc;
+	u32			first;
+	u32			rank;
+	u64			step;
+	u32			digest;
+	u32			session;
+	struct ored_pull	pull;
+	struct ored_rate	rate;
+	struct ored_pace	pace;
+	u64			pto_at;
+	u64			paused;
+	u64			heard;
+	struct hrtimer		timer;
+	bool			over;
+	int			err;
+};
+
+/**
+ * struct ored_target - a holder of the own generations, under ored_area.state
+ * @rank: the holder's
+ * @acked: it has the newest
+ * @tell_rolled: it must be told what was given up
+ * @code: enum ored_area_code of its last answer about the newest
+ * @blocks: of the newest that it has
+ */
+struct ored_target {
+	u32	rank;
+	bool	acked;
+	bool	tell_rolled;
+	u8	code;
+	u32	blocks;
+};
+
+/**
+ * struct ored_offered - what a peer has offered, under ored_area.state
+ * @fresh: nobody has looked at it yet
+ * @offer: the fields, but for the metadata
+ * @meta: these
+ */
+struct ored_offered {
+	bool			fresh;
+	struct ored_offer	offer;
+	u8			meta[ORED_AREA_META_MAX];
+};
+
+/* A packet about areas on its way in; in softirq, under RCU */
+struct ored_area_rx {
+	struct ored_link		*l;
+	const struct ored_packet	*pkt;
+	struct sk_buff			*skb;
+	u32				offset;	/* of what follows the header */
+	u32				len;	/* bytes of it */
+};
+
+/* area_share.c: offers and answers */
+int ored_share_check(struct ored_net *on, const struct ored_area *area, char *why);
+void ored_share_init(struct ored_area *area);
+void ored_share_begin(struct ored_area *area);
+void ored_share_stop(struct ored_area *area);
+void ored_share_kick(struct ored_area *area);
+void ored_share_joined(struct ored_member *m);
+void ored_share_committed(struct ored_area *area);
+void ored_share_rolled(struct ored_area *area, u64 step);
+bool ored_share_is_refused(struct ored_area *area, u32 *rank, u8 *code);
+const char *ored_share_reason(u8 code);
+enum ored_counter ored_area_rx(const struct ored_area_rx *rx);
+
+/* area_take.c: taking over */
+void ored_take_init(struct ored_take *take, struct ored_area *area,
+		    void (*ended)(struct ored_take *take));
+void ored_take_begin(struct ored_take *take, struct ored_link *l, const struct ored_window *window);
+void ored_take_move(struct ored_take *take, struct ored_link *l);
+void ored_take_close(struct ored_take *take);
+void ored_take_forget(struct ored_take *take);
+bool ored_take_is(struct ored_take *take, u64 step, u32 digest, u32 serial);
+enum ored_counter ored_take_data(struct ored_area *area, const struct ored_area_rx *rx);
+enum ored_counter ored_take_refused(struct ored_area *area, const struct ored_area_rx *rx);
+
+/* area_serve.c: answering who asks */
+enum ored_counter ored_serve(struct ored_area *area, const struct ored_area_rx *rx);
+void ored_area_refuse(struct ored_link *l, u8 code, u32 block, u64 key);
+
+#endif /* ORED_AREA_SHARE_H */
