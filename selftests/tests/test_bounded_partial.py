@@ -86,18 +86,19 @@ def test_verdict(_, verdict, policy):
             assert step.result.verdict == verdict, step.result.verdict
 
 
-@tap.cases(2, 4)
-def test_alone(nranks):
+@tap.cases((2, "mean"), (4, "mean"), (2, "sum"), (4, "sum"))
+def test_alone(nranks, how):
     """A rank that hears nobody has its own contribution back, and is told to halt,
-    however much loss its policy takes."""
+    however much loss its policy takes: it is no sum of the group's."""
     policy = {"loss_skip": 1000000, "loss_halt": 1000000}
 
     def disturb(net, trainers):
         trainers.sleep_until(-0.1)
         for host in net.hosts:
             host.ip("link set eth0 down")
-    logs = run(nranks, Plan(ops=4, count=3000, op=MEAN, policy=policy), disturb)
-    ledger.check(logs, nranks, policy=policy)
+    op = dict(MEAN, reduction=abi.MEAN if how == "mean" else abi.SUM)
+    logs = run(nranks, Plan(ops=4, count=3000, op=op, policy=policy), disturb)
+    ledger.check(logs, nranks, mean=how == "mean", policy=policy)
     ledger.check_bound(logs)
     for rank, log in logs.items():
         for step in log.values():

@@ -117,6 +117,11 @@ def test_one_behind(nranks):
     converged(logs, origin + max(starts) * 1e9, 8, nranks)
 
 
+def without_the_stopped(log, since):
+    """What a rank has seen, but for the op whose caller was stopped, too."""
+    return {n: s for n, s in log.items() if not s.begin < since < s.end}
+
+
 def test_stopped():
     """SIGSTOP, and SIGCONT after many ops."""
     def disturb(_net, trainers):
@@ -125,21 +130,26 @@ def test_stopped():
         trainers.sleep_until(0.5)
         trainers[2].go_on()
     origin, logs = run(plan(seconds=1.0), disturb)
-    in_it = [n for n, s in logs[2].items() if s.begin < origin + 0.5e9 < s.end]
-    for number in in_it:
-        del logs[2][number]	# its caller was stopped, too
+    logs[2] = without_the_stopped(logs[2], origin + 0.5e9)
     converged(logs, origin + 0.5e9, 6)
 
 
-@tap.cases(3, 8)
-def test_frozen_host(nranks):
-    """A link that goes and comes again, both ways."""
+@tap.cases((3, "link"), (8, "link"), (3, "host"), (8, "host"))
+def test_frozen(nranks, what):
+    """A link that goes and comes again, both ways; or a host that stands still: its
+    trainer does, too, and its kernel answers nobody."""
     def disturb(net, trainers):
         trainers.sleep_until(0.1)
+        if what == "host":
+            trainers[1].stop()
         net.switch.ip("link set p1 nomaster")
         trainers.sleep_until(0.4)
         net.switch.ip("link set p1 master br0")
+        if what == "host":
+            trainers[1].go_on()
     origin, logs = run(plan(seconds=0.9), disturb, nranks)
+    if what == "host":
+        logs[1] = without_the_stopped(logs[1], origin + 0.4e9)
     converged(logs, origin + 0.4e9, 8, nranks)
 
 
