@@ -73,7 +73,7 @@ static bool choose(struct ored_take *take, struct ored_pull_ask *chosen)
 	if (!is_open(take))
 		return false;
 	n = allowed(take, now, &when);
-	if (n && ored_pull_next(&take->pull, n, ored_clock(), chosen))
+	if (n && ored_pull_next(&take->pull, n, ored_now_us(), chosen))
 		used = hweight64(chosen->mask);
 	ored_pace_return(&take->pace, n - used);
 	if (used && take->pto_at == U64_MAX)
@@ -166,7 +166,7 @@ static bool check_silence(struct ored_take *take, u64 now)
 	if (take->pto_at <= now) {
 		ored_pull_give_up(&take->pull);
 		ored_rate_timeout(&take->rate);
-		ored_rate_lost(&take->rate, ored_clock(), ored_clock());
+		ored_rate_lost(&take->rate, ored_now_us(), ored_now_us());
 		take->pto_at = U64_MAX;
 	}
 	return false;
@@ -381,7 +381,7 @@ static void look_at(struct ored_take *take, u32 block, u32 crc, bool whole)
 /* What an arrival tells of the way */
 static void measure(struct ored_take *take, u32 echo, bool limited)
 {
-	u32 sample = ored_clock() - echo, newest, lost;
+	u32 sample = ored_now_us() - echo, newest, lost;
 	u64 now = ktime_get_ns();
 
 	lockdep_assert_held(&take->lock);
@@ -395,7 +395,7 @@ static void measure(struct ored_take *take, u32 echo, bool limited)
 	ored_rate_acked(&take->rate, 1, limited);
 	lost = ored_pull_lost(&take->pull, echo, ored_rate_reorder(&take->rate), &newest);
 	if (lost)
-		ored_rate_lost(&take->rate, newest, ored_clock());
+		ored_rate_lost(&take->rate, newest, ored_now_us());
 	take->pto_at = take->pull.inflight ?
 		       now + (u64)ored_rate_pto(&take->rate) * NSEC_PER_USEC : U64_MAX;
 }

@@ -8,6 +8,7 @@
 #include "deadline.h"
 #include "early.h"
 #include "err.h"
+#include "inject.h"
 #include "op.h"
 #include "trace.h"
 #include "tx.h"
@@ -196,7 +197,8 @@ static void arm(struct ored_member *m, u64 at)
 	if (at == ORED_NEVER)
 		hrtimer_try_to_cancel(&m->due_timer);
 	else
-		hrtimer_start(&m->due_timer, ns_to_ktime(at), HRTIMER_MODE_ABS_HARD);
+		hrtimer_start(&m->due_timer, ns_to_ktime(at + ored_inject_timer_ns()),
+			      HRTIMER_MODE_ABS_HARD);
 }
 
 /* When an op ends, and by which limit */

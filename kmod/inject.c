@@ -49,6 +49,16 @@ bool ored_inject_fpu_taken;
 module_param_named(inject_no_fpu, ored_inject_fpu_taken, bool, 0644);
 MODULE_PARM_DESC(inject_no_fpu, "Reduce as if the FPU could never be used");
 
+static unsigned int inject_clock_us;
+module_param(inject_clock_us, uint, 0644);
+MODULE_PARM_DESC(inject_clock_us,
+		 "Put each rank's clock in packets so many microseconds ahead of the rank's before it");
+
+static unsigned int inject_timer_us;
+module_param(inject_timer_us, uint, 0644);
+MODULE_PARM_DESC(inject_timer_us,
+		 "Let the timer that keeps bounds fire so many microseconds late");
+
 static unsigned int inject_free_ms;
 module_param(inject_free_ms, uint, 0644);
 MODULE_PARM_DESC(inject_free_ms,
@@ -63,6 +73,25 @@ static struct held *held(struct sk_buff *skb)
 {
 	BUILD_BUG_ON(sizeof(struct held) > sizeof(skb->cb));
 	return (struct held *)skb->cb;
+}
+
+/**
+ * ored_inject_clock_us() - how far ahead is a rank's clock?
+ * @rank: whose
+ *
+ * Ranks on one host share a clock, those of different hosts don't. It may wrap.
+ */
+u32 ored_inject_clock_us(u32 rank)
+{
+	return rank * READ_ONCE(inject_clock_us);
+}
+
+/**
+ * ored_inject_timer_ns() - how late does the timer fire that keeps bounds?
+ */
+u64 ored_inject_timer_ns(void)
+{
+	return (u64)READ_ONCE(inject_timer_us) * NSEC_PER_USEC;
 }
 
 static bool one_in(unsigned int n)

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
  * Faults on purpose, in builds with ORED_DEBUG only: module parameters make
- * one packet in N vanish, come twice, come damaged or come late, the FPU unusable
- * and the freeing of memberships slow. Those of packets act on what is received,
- * behind the last checksum.
+ * one packet in N vanish, come twice, come damaged or come late, the FPU unusable,
+ * the freeing of memberships slow, the clocks of ranks differ, and the timer that
+ * keeps bounds late. Those of packets act on what is received, behind the last
+ * checksum.
  */
 #ifndef ORED_INJECT_H
 #define ORED_INJECT_H
@@ -37,6 +38,8 @@ bool ored_inject_delay(struct ored_net *on, struct sk_buff *skb);
 void ored_inject_begin(struct ored_net *on);
 void ored_inject_end(struct ored_net *on);
 void ored_inject_slow_free(void);
+u32 ored_inject_clock_us(u32 rank);
+u64 ored_inject_timer_ns(void);
 
 /**
  * ored_inject_no_fpu() - shall the reduction do without the FPU?
@@ -75,6 +78,16 @@ static inline void ored_inject_end(struct ored_net *on)
 
 static inline void ored_inject_slow_free(void)
 {
+}
+
+static inline u32 ored_inject_clock_us(u32 rank)
+{
+	return 0;
+}
+
+static inline u64 ored_inject_timer_ns(void)
+{
+	return 0;
 }
 
 static inline bool ored_inject_no_fpu(void)

@@ -420,10 +420,16 @@ static inline u32 ored_slots_open(const struct ored_member *m)
 	return m->conf.depth + 1;
 }
 
-/* Microseconds, as peers see them in our packets */
-static inline u32 ored_clock(void)
+/* Microseconds, which peers only send back */
+static inline u32 ored_now_us(void)
 {
 	return (u32)(ktime_get_ns() / NSEC_PER_USEC);
+}
+
+/* Microseconds, as peers see them in our packets */
+static inline u32 ored_clock(const struct ored_member *m)
+{
+	return ored_now_us() + ored_inject_clock_us(m->rank);
 }
 
 /* The first link that is a peer's, after @l if there is one */

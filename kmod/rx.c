@@ -491,7 +491,7 @@ static void adjust(struct ored_link *l, const struct ored_news *news, bool limit
 	if (news->arrived)
 		ored_rate_acked(&l->rate, news->arrived, limited);
 	if (news->lost)
-		ored_rate_lost(&l->rate, news->oldest, ored_clock());
+		ored_rate_lost(&l->rate, news->oldest, ored_clock(l->m));
 	if (news->arrived) {
 		l->stuck = 0;
 		l->probes = 0;
@@ -530,7 +530,7 @@ static bool take_ack(struct ored_rx *rx, struct ored_slot *slot, u64 op, u32 sta
 	struct ored_news news;
 	bool limited, oldest, probe;
 	u32 window = l->rate.window;
-	u32 before, sample = ored_clock() - ack->echo;
+	u32 before, sample = ored_clock(m) - ack->echo;
 
 	spin_lock(&l->lock);
 	/* First, since it tells how much reordering is forgiven. */

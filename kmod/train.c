@@ -233,7 +233,7 @@ static bool choose(struct ored_link *l, struct ored_train *train, u32 most)
 	train->resent = 0;
 	train->tails = 0;
 	train->partial = false;
-	train->clock = ored_clock();
+	train->clock = ored_clock(m);
 	train->op = max(READ_ONCE(m->retained), left);
 	for (; train->op < min(posted, left + ored_slots_open(m)); train->op++) {
 		train->slot = ored_slot_of(m, train->op);

@@ -304,7 +304,7 @@ void ored_packet_init(struct ored_link *l, struct ored_packet *pkt, u8 type, u8 
 	pkt->left = (u16)READ_ONCE(m->finished);
 	/* Nor a bucket */
 	pkt->params.bytes = READ_ONCE(m->advert);
-	pkt->clock = ored_clock();
+	pkt->clock = ored_clock(m);
 }
 
 /**
