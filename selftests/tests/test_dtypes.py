@@ -1,7 +1,8 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: GPL-2.0
 # vm: virtual-time
-"""Every dtype and reduction over the sockets: right, and the same on all ranks.
+"""Every dtype and reduction over the sockets: right, and the same on all ranks; and
+what is made of it where a contribution is missing.
 
 Where the module can be told to do without the FPU, the bits stay the same.
 """
@@ -11,11 +12,12 @@ import random
 
 import numpy
 
-from lib import abi, tap
+from lib import abi, ledger, tap
 from lib.sockets import Ranks, refused
 
 PARAMETER = "/sys/module/ored/parameters/inject_no_fpu"
 RANKS, COUNT = 3, 3001
+ALL, PAYLOAD, BOUND_US = RANKS + 1, 1024, 20000	# where one rank is missing
 REDUCTIONS = {"sum": abi.SUM, "mean": abi.MEAN, "min": abi.MIN, "max": abi.MAX}
 DTYPES = {"f32": abi.F32, "f64": abi.F64, "f16": abi.F16, "bf16": abi.BF16,
           "i32": abi.I32, "i64": abi.I64}
@@ -97,6 +99,53 @@ def test_result(case):
     finally:
         with open(PARAMETER, "w") as file:
             file.write("0")
+
+
+def scaled_sum(name, inputs):
+    """Times all ranks, by those that are there; rounded once more, but as F32 before
+    it is F16 or BF16. The sum of integers is exact till then."""
+    if name[0] == "i":
+        bits = 8 * inputs[0].itemsize
+        sums = [(sum(map(int, column)) * ALL + len(inputs) // 2) // len(inputs)
+                for column in zip(*inputs)]	# 1 or 3 of them: no ties
+        return numpy.array([(s + (1 << bits - 1)) % (1 << bits) - (1 << bits - 1)
+                            for s in sums], NUMPY[name])
+    total = widened(name, inputs[0])
+    for bucket in inputs[1:]:
+        total = total + widened(name, bucket)
+    scaled = (total.astype("f8") * ALL / len(inputs)).astype(total.dtype)
+    return narrowed(name, scaled)
+
+
+def partial(name, reduction, inputs):
+    return scaled_sum(name, inputs) if reduction == "sum" else (
+        expected(name, reduction, inputs) if len(inputs) == RANKS else inputs[0])
+
+
+@tap.cases(*(f"{name}-{reduction}" for name in DTYPES for reduction in REDUCTIONS))
+def test_partial(case):
+    """One rank doesn't post: the reduction is over the others, sums are scaled to
+    all; in the shard of that rank there is what one's own contribution gives."""
+    name, reduction = case.split("-")
+    inputs = buckets(name)
+    op = abi.Op(dtype=DTYPES[name], reduction=REDUCTIONS[reduction], deadline_us=BOUND_US,
+                flags=abi.OP_NO_WAIT | abi.OP_HADAMARD_OFF)
+    others = partial(name, reduction, inputs).tobytes()
+    with Ranks([None] * ALL, mode=abi.MODE_BOUNDED, payload_max=PAYLOAD) as group:
+        parts = ledger.Map(len(others), group[0].group().payload, ALL)
+        begin = parts.first[RANKS] * parts.payload
+        assert 0 < begin < len(others), "a shard is empty"
+        for sock, bucket in zip(group, inputs):
+            sock.set(abi.OP, bytes(op))
+            sock.send(bucket.tobytes())
+        for rank, bucket in enumerate(inputs):
+            got = group[rank].take(len(others))
+            assert got[:begin] == others[:begin], f"rank {rank}"
+            own = partial(name, reduction, [bucket]).tobytes()
+            assert got[begin:] == own[begin:], f"rank {rank}: its own"
+            result = group[rank].result(0)
+            assert result.limit == abi.LIMIT_HARD
+            assert ledger.words(result.missing) == {RANKS}
 
 
 def test_length():
