@@ -15,6 +15,11 @@ def totals(group):
             sum(s["tx_trains"] for s in stats))
 
 
+def arrived(group):
+    """Packets of gradients, whatever became of them"""
+    return sum(group.total(name) for name in ("rx_data", "duplicate", "late"))
+
+
 def run(net):
     with Ranks(net.hosts, bucket_max=COUNT * 4) as group:
         for _ in range(2):
@@ -28,6 +33,26 @@ def test_on():
         packets, trains = run(net)
         tap.note(f"{packets} packets in {trains} trains")
         assert trains * 2 < packets, f"{trains} trains of {packets} packets"
+
+
+@tap.cases((100, 2), (20, 1))
+def test_capped(mbps, most):
+    """Where the link's rate is known, a peer gets no more in a row than leaves in a
+    quarter of a millisecond: a port's queue is short, and others send to it, too."""
+    count = COUNT // 8
+    with Network(3, netem=f"delay 100us rate {mbps}mbit limit 1000") as net, \
+            Ranks(net.hosts, bucket_max=count * 4) as group:
+        for _ in range(3):
+            group.allreduce(count)	# from which the rate is learnt
+        before, data = totals(group), arrived(group)
+        for _ in range(3):
+            group.allreduce(count)
+        packets, trains = (b - a for a, b in zip(before, totals(group)))
+        data = arrived(group) - data
+    # Control packets go alone.
+    trains -= packets - data
+    tap.note(f"{data} packets of gradients in {trains} trains")
+    assert trains > 0 and data <= most * trains, f"{data / trains:.2f} packets a train"
 
 
 def test_off():
