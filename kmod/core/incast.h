@@ -12,6 +12,25 @@
  * at the rate of their links I is no more than the grain of interleaving, and
  * the finest is the best. The paper's rule (one more after a clean op, half
  * after loss) is there for comparison.
+ *
+ * What they cost in the simulation (unit_incast.c with SIM_FULL=1: 12 packets a
+ * shard, 20 Mbit/s, posts up to 20 ms apart, a bound of 1.5 times the quiet time):
+ * packets dropped at the switch, mean time of an op by the quiet one, and what was
+ * missing after repair, sent packet by packet and in trains of 9.
+ *
+ *	  N  port   train  all: drops  time  missing   +1/halve: drops  time  missing
+ *	  8  16 KB      1      0.00 %  1.08  0.000 %            1.55 %  1.58  0.605 %
+ *	  8  16 KB      9      4.97 %  1.31  0.306 %            1.43 %  1.54  0.352 %
+ *	 16  16 KB      1      0.00 %  1.07  0.000 %            1.76 %  1.66  1.233 %
+ *	 16  16 KB      9      9.51 %  1.23  0.008 %            1.92 %  1.66  0.627 %
+ *	 32  16 KB      1      0.02 %  1.07  0.000 %            1.92 %  1.71  0.450 %
+ *	 32  16 KB      9     12.52 %  1.28  0.000 %            1.67 %  1.66  0.213 %
+ *	  8  64 KB      1      0.00 %  1.08  0.000 %            0.00 %  1.08  0.000 %
+ *	  8  64 KB      9      0.00 %  1.09  0.000 %            0.00 %  1.09  0.000 %
+ *	 16  64 KB      1      0.00 %  1.07  0.000 %            0.00 %  1.06  0.000 %
+ *	 16  64 KB      9      0.04 %  1.07  0.001 %            0.00 %  1.07  0.000 %
+ *	 32  64 KB      1      0.00 %  1.07  0.000 %            0.07 %  1.08  0.000 %
+ *	 32  64 KB      9      1.46 %  1.15  0.001 %            0.19 %  1.15  0.000 %
  */
 #ifndef ORED_CORE_INCAST_H
 #define ORED_CORE_INCAST_H
