@@ -109,6 +109,30 @@ u64 ored_map_shard_bytes(const struct ored_map *map, u32 rank);
  *             subgroup's sum, and adds all G in the order of subgroups
  *   gather    S - 1 rounds inside the subgroup, of whole sums
  * 2(N/G - 1) + (G - 1) rounds in all.
+ *
+ * The simulated network runs it (selftests/unit/unit_across.c); the kernel runs 1D
+ * only, since what is gained is small and what is lost is large. Measured there, at
+ * 100 Mbit/s, 100 us, 1 ms between ops and a bound of 1.5 times the quiet time and four
+ * delays, a packet being 1432 bytes: packets that a rank sends, mean time of an op in ms,
+ * and contributions that don't count in the end while 1 % of packets are lost.
+ *
+ *	 N  bytes    1D: packets  time  uncounted   2D (G): packets  time  uncounted
+ *	16  64 KiB          88    11.4     0.10 %  (4)        105   13.4     0.82 %
+ *	64  64 KiB          92    16.6     1.13 %  (8)        125   15.8     0.30 %
+ *	16   1 MiB        1398   172.1     0.00 %  (4)       1669  215.1     2.70 %
+ *	32   1 MiB        1424   180.3     0.00 %  (4)       1576  196.1     0.05 %
+ *	64   1 MiB        1458   190.3     0.00 %  (8)       1951  241.7     1.28 %
+ *	64   4 KiB           6    11.9     4.45 %  (8)          8    3.0     2.06 %
+ *
+ * A sum that doesn't cross in time is a subgroup's, S contributions at once. With one
+ * rank of 16 dead 1D does without 11.7 % of all contributions; 2D without 28.1 % in its
+ * subgroup, where nobody has its shard, which is a quarter of the bucket. And who
+ * isn't heard by all can't be told dead from late by all.
+ *
+ * What it would take: a third stage in packets and slots (sums of subgroups, with the
+ * set of contributors of each chunk, since divisors differ by chunk), two seals in the
+ * term, ranks that are known by hearsay, and the order of adding by subgroups, which
+ * changes the bits of results.
  */
 
 /* The stages of 2D TAR */

@@ -33,6 +33,7 @@
 /* Times in ns, probabilities in parts per million */
 struct sim_conf {
 	u32	nranks;
+	u32	groups;		/* subgroups of 2D TAR; 1: there is but one, that is 1D */
 	u32	depth;		/* ops in flight */
 	u32	bytes;		/* of every bucket, or of every second one if */
 	u32	other_bytes;	/* this isn't 0: then of the others */
@@ -80,6 +81,7 @@ struct sim_result {
 	bool	frozen;		/* the host stood still meanwhile */
 	u32	loss;		/* of all that peers had to send, ppm */
 	u32	contributors;	/* ranks whose contribution to our shard is whole */
+	u32	counted;	/* contributions in what we have, of N to each chunk, ppm */
 };
 
 struct sim;

@@ -33,6 +33,65 @@ static u64 bit(u32 rank)
 	return 1ULL << rank;
 }
 
+/* Ranks that it has something for, or something from */
+static bool neighbours(const struct sim *sim, u32 a, u32 b)
+{
+	return a != b && (a / sim->tar.size == b / sim->tar.size ||
+			  a % sim->tar.size == b % sim->tar.size);
+}
+
+/* Chunks of a rank's shard */
+static u32 shard_of(const struct sim *sim, const struct sim_slot *slot, u32 rank)
+{
+	return ored_map_count(&slot->map, rank % sim->tar.size);
+}
+
+/* Chunks that one rank sends another in a stage */
+static u32 chunks_to(const struct sim *sim, const struct sim_slot *slot, u32 from, u32 to,
+		     u32 stage)
+{
+	bool crosses = from / sim->tar.size != to / sim->tar.size, across = stage == SIM_ACROSS;
+
+	if (!neighbours(sim, from, to) || crosses != across)
+		return 0;
+	return shard_of(sim, slot, stage == SIM_SCATTER ? to : from);
+}
+
+/* Turns of a stage, one a peer, and how many there are before it */
+static u32 turns(const struct sim *sim, u32 stage)
+{
+	return stage == SIM_ACROSS ? sim->tar.groups - 1 : sim->tar.size - 1;
+}
+
+static u32 turns_before(const struct sim *sim, u32 stage)
+{
+	return (stage > SIM_SCATTER ? sim->tar.size - 1 : 0) +
+	       (stage > SIM_ACROSS ? sim->tar.groups - 1 : 0);
+}
+
+/* Whom it serves in a turn of a stage: what the core's schedule says */
+static u32 peer_of(const struct sim *sim, u32 rank, u32 stage, u32 turn)
+{
+	struct ored_tar2d_turn t;
+
+	ored_tar2d_turn(&sim->tar, rank, turns_before(sim, stage) + turn, &t);
+	return t.to;
+}
+
+/*
+ * When the stage that takes contributions now takes no more: of the time that
+ * there is each stage has as much as it has turns.
+ */
+static u64 seal_at(const struct sim *sim, const struct sim_slot *slot)
+{
+	u64 at = ored_term_seal_at(&slot->term);
+
+	if (sim->tar.groups == 1 || at == SIM_NEVER)
+		return at;
+	return at - slot->term.limits.seal + slot->term.limits.bound *
+	       turns_before(sim, slot->stage + 1) / ored_tar2d_rounds(&sim->tar);
+}
+
 static u64 published(const struct sim *sim, const struct sim_host *h)
 {
 	struct ored_limits limits;
@@ -57,7 +116,7 @@ static u64 round_trip(struct sim *sim, struct sim_host *h)
 	u32 r, most = 0;
 
 	for (r = 0; r < sim->conf.nranks; r++)
-		if (ored_standing_counts(&h->link[r].standing))
+		if (neighbours(sim, h->rank, r) && ored_standing_counts(&h->link[r].standing))
 			most = max(most, h->link[r].rate.srtt_us + 4 * h->link[r].rate.rttvar_us);
 	return most * 1000ULL;
 }
@@ -68,7 +127,7 @@ static u64 repair_time(struct sim *sim, struct sim_host *h)
 	u32 r, most = 0;
 
 	for (r = 0; r < sim->conf.nranks; r++)
-		if (r != h->rank && ored_standing_counts(&h->link[r].standing) &&
+		if (neighbours(sim, h->rank, r) && ored_standing_counts(&h->link[r].standing) &&
 		    h->link[r].rate.srtt_us)
 			most = max(most, ored_rate_asks_within(&h->link[r].rate) +
 					 2 * h->link[r].rate.srtt_us);
@@ -95,8 +154,8 @@ static bool tails_seen(struct sim *sim, struct sim_host *h, struct sim_slot *slo
 
 static u64 early_at(struct sim *sim, struct sim_host *h, struct sim_slot *slot)
 {
-	u32 stage = slot->sealed ? SIM_GATHER : SIM_SCATTER;
-	u64 last = slot->sealed ? max(slot->term.useful, slot->seal_last) : slot->term.useful;
+	u32 stage = slot->stage;
+	u64 last = stage ? max(slot->term.useful, slot->seal_last) : slot->term.useful;
 
 	if (sim->conf.no_early || slot->reliable || !slot->tails[stage] ||
 	    !tails_seen(sim, h, slot, stage))
@@ -117,7 +176,7 @@ static u64 slot_at(struct sim *sim, struct sim_host *h, struct sim_slot *slot)
 	if (slot->op != h->left)
 		return SIM_NEVER;
 	at = min(ored_term_end_at(&slot->term), early_at(sim, h, slot));
-	return slot->sealed ? at : min(at, ored_term_seal_at(&slot->term));
+	return slot->stage == SIM_GATHER ? at : min(at, seal_at(sim, slot));
 }
 
 static void rearm(struct sim *sim, struct sim_host *h)
@@ -153,7 +212,7 @@ static void flows_end(struct sim *sim, struct sim_host *h, struct sim_slot *slot
 static void open_slot(struct sim *sim, struct sim_host *h, struct sim_slot *slot, u64 op)
 {
 	u32 bytes = op & 1 && sim->conf.other_bytes ? sim->conf.other_bytes : sim->conf.bytes;
-	u32 r, own, theirs;
+	u32 r, own, stage;
 
 	if (slot->op != ~0ULL)
 		for (r = 0; r < sim->conf.nranks; r++)
@@ -162,63 +221,90 @@ static void open_slot(struct sim *sim, struct sim_host *h, struct sim_slot *slot
 	slot->op = op;
 	slot->state = SIM_OPEN;
 	slot->reliable = is_reliable(sim, op);
-	slot->sealed = false;
+	slot->stage = SIM_SCATTER;
 	slot->ready = 0;
+	slot->nwhole = 0;
 	slot->need = 0;
 	memset(slot->tails, 0, sizeof(slot->tails));
-	ored_map_init(&slot->map, bytes, sim->conf.payload, sim->conf.nranks);
-	own = ored_map_count(&slot->map, h->rank);
+	ored_map_init(&slot->map, bytes, sim->conf.payload, sim->tar.size);
+	own = shard_of(sim, slot, h->rank);
 	memset(slot->in, 0, own * sizeof(*slot->in));
+	memset(slot->sum, 0, own * sizeof(*slot->sum));
+	memset(slot->across, 0, own * sizeof(*slot->across));
 	memset(slot->reduced, 0, own * sizeof(*slot->reduced));
+	memset(slot->whole, 0, own * sizeof(*slot->whole));
 	for (r = 0; r < sim->conf.nranks; r++) {
 		struct sim_flows *f = &slot->flows[r];
 
-		theirs = ored_map_count(&slot->map, r);
 		memset(f->next, 0, sizeof(f->next));
 		memset(f->got, 0, sizeof(f->got));
-		ored_chunkmap_reset(&f->rx[SIM_SCATTER], f->rx[SIM_SCATTER].room);
-		ored_chunkmap_reset(&f->rx[SIM_GATHER], f->rx[SIM_GATHER].room);
-		f->rx[SIM_SCATTER].count = own;
-		f->rx[SIM_GATHER].count = theirs;
-		ored_flow_start(&f->tx[SIM_SCATTER], theirs);
-		ored_flow_start(&f->tx[SIM_GATHER], own);
+		f->counted = 0;
+		for (stage = 0; stage < SIM_STAGES; stage++) {
+			ored_chunkmap_reset(&f->rx[stage], f->rx[stage].room);
+			f->rx[stage].count = chunks_to(sim, slot, r, h->rank, stage);
+			ored_flow_start(&f->tx[stage], chunks_to(sim, slot, h->rank, r, stage));
+		}
 	}
 }
 
-static void reduce(struct sim_host *h, struct sim_slot *slot, u32 chunk)
+/* A chunk of the own shard has the sums of all subgroups, or of those there are. */
+static void finish(struct sim_host *h, struct sim_slot *slot, u32 chunk)
 {
-	slot->reduced[chunk] = true;
-	slot->order[slot->ready++] = chunk;
+	slot->whole[chunk] = true;
+	slot->gather[slot->nwhole++] = chunk;
 	h->more = true;
 }
 
-/* A contribution is in: are they all, of those that are waited for? */
-static void contributed(struct sim_host *h, struct sim_slot *slot, u32 chunk)
+static void added(struct sim *sim, struct sim_host *h, struct sim_slot *slot, u32 chunk)
 {
-	u64 wanted = slot->need | bit(h->rank);
+	u64 wanted = (slot->need & sim->same_place << h->rank % sim->tar.size) | bit(h->rank);
+
+	if (!slot->whole[chunk] &&
+	    (slot->stage > SIM_ACROSS || (slot->across[chunk] & wanted) == wanted))
+		finish(h, slot, chunk);
+}
+
+/* A chunk of the own shard has the contributions of the subgroup, as far as they go. */
+static void reduce(struct sim *sim, struct sim_host *h, struct sim_slot *slot, u32 chunk)
+{
+	slot->reduced[chunk] = true;
+	slot->order[slot->ready++] = chunk;
+	slot->sum[chunk] |= slot->in[chunk];
+	slot->across[chunk] |= bit(h->rank);
+	h->more = true;
+	added(sim, h, slot, chunk);
+}
+
+/* A contribution is in: are they all, of those that are waited for? */
+static void contributed(struct sim *sim, struct sim_host *h, struct sim_slot *slot, u32 chunk)
+{
+	u64 wanted = (slot->need & sim->same_group << h->rank / sim->tar.size * sim->tar.size) |
+		     bit(h->rank);
 
 	if (slot->state == SIM_POSTED && !slot->reduced[chunk] &&
 	    (slot->in[chunk] & wanted) == wanted)
-		reduce(h, slot, chunk);
+		reduce(sim, h, slot, chunk);
 }
 
-/* The scatter takes no more: what isn't reduced yet is, without the missing. */
+/* The stage takes no more: what isn't added yet is, without the missing. */
 static void seal(struct sim *sim, struct sim_host *h, struct sim_slot *slot)
 {
-	u32 chunk;
+	u32 chunk, own = shard_of(sim, slot, h->rank);
 
-	slot->sealed = true;
+	slot->stage = sim->tar.groups == 1 ? SIM_GATHER : slot->stage + 1;
 	slot->seal_last = sim->now;
-	for (chunk = 0; chunk < ored_map_count(&slot->map, h->rank); chunk++)
+	for (chunk = 0; chunk < own; chunk++) {
 		if (!slot->reduced[chunk])
-			reduce(h, slot, chunk);
+			reduce(sim, h, slot, chunk);
+		added(sim, h, slot, chunk);
+	}
 }
 
 /* What peers had to send and have sent, of those in @of: chunks */
 static void tally(struct sim *sim, struct sim_host *h, struct sim_slot *slot, u64 of,
 		  u32 *expected, u32 *received)
 {
-	u32 r, own = ored_map_count(&slot->map, h->rank);
+	u32 r, stage;
 
 	*expected = 0;
 	*received = 0;
@@ -227,9 +313,29 @@ static void tally(struct sim *sim, struct sim_host *h, struct sim_slot *slot, u6
 
 		if (r == h->rank || !(of & bit(r)))
 			continue;
-		*expected += own + ored_map_count(&slot->map, r);
-		*received += f->got[SIM_SCATTER] + f->got[SIM_GATHER];
+		for (stage = 0; stage < SIM_STAGES; stage++) {
+			*expected += f->rx[stage].count;
+			*received += f->got[stage];
+		}
 	}
+}
+
+/* Contributions that are in what the rank has in the end, of all that could be: ppm */
+static u32 counted(struct sim *sim, struct sim_host *h, struct sim_slot *slot)
+{
+	u32 r, chunk, own = shard_of(sim, slot, h->rank), missing;
+	u64 in = 0;
+
+	for (chunk = 0; chunk < own; chunk++)
+		in += hweight64(slot->sum[chunk]);
+	for (r = 0; r < sim->conf.nranks; r++) {
+		if (!slot->flows[r].rx[SIM_GATHER].count)
+			continue;
+		/* Where nothing came, the own value stands in. */
+		missing = slot->flows[r].rx[SIM_GATHER].count - slot->flows[r].got[SIM_GATHER];
+		in += slot->flows[r].counted + missing;
+	}
+	return (u32)(in * ORED_PPM / ((u64)slot->map.chunks * sim->conf.nranks));
 }
 
 static u32 loss_of(struct sim *sim, struct sim_host *h, struct sim_slot *slot, u64 of)
@@ -248,7 +354,8 @@ static u64 present(struct sim *sim, struct sim_slot *slot)
 
 	for (r = 0; r < sim->conf.nranks; r++)
 		if (slot->need & bit(r) &&
-		    slot->flows[r].got[SIM_SCATTER] + slot->flows[r].got[SIM_GATHER])
+		    slot->flows[r].got[SIM_SCATTER] + slot->flows[r].got[SIM_ACROSS] +
+		    slot->flows[r].got[SIM_GATHER])
 			ranks |= bit(r);
 	return ranks;
 }
@@ -260,7 +367,7 @@ static void steer(struct sim *sim, struct sim_host *h, struct sim_slot *slot,
 	u32 loss = loss_of(sim, h, slot, of);
 	bool complete = result->limit == ORED_LIMIT_COMPLETE && !loss && of == slot->need;
 
-	if (!ored_quorum(hweight64(of) + 1, sim->conf.nranks) || sim->conf.no_learning)
+	if (!ored_quorum(hweight64(of) + 1, sim->circle) || sim->conf.no_learning)
 		return;
 	if (slot->reliable || sim->conf.deadline) {
 		if (complete)
@@ -310,7 +417,8 @@ static void slide(struct sim *sim, struct sim_host *h)
 
 		while (slot->op + sim->conf.depth < h->left && !held) {
 			for (r = 0; slot->reliable && r < sim->conf.nranks; r++)
-				held |= r != h->rank && h->link[r].standing.left <= slot->op &&
+				held |= neighbours(sim, h->rank, r) &&
+					h->link[r].standing.left <= slot->op &&
 					ored_standing_live(&h->link[r].standing, sim->now, span);
 			if (!held)
 				open_slot(sim, h, slot, slot->op + sim->nslots);
@@ -345,7 +453,7 @@ static void consider(struct sim *sim, struct sim_host *h, struct sim_slot *slot)
 	for (r = 0; r < sim->conf.nranks; r++) {
 		const struct ored_standing *s = &h->link[r].standing;
 
-		if (r == h->rank)
+		if (!neighbours(sim, h->rank, r))
 			continue;
 		if (slot->need & bit(r) && s->posted <= slot->op)
 			all = false;
@@ -402,18 +510,19 @@ static void end(struct sim *sim, struct sim_host *h, struct sim_slot *slot, u8 l
 	u64 all = 0, gap;
 	u32 r;
 
-	if (!slot->sealed)
+	while (slot->stage < SIM_GATHER)
 		seal(sim, h, slot);
 	slot->state = SIM_ENDED;
 	for (r = 0; r < sim->conf.nranks; r++) {
-		if (r == h->rank)
+		if (!neighbours(sim, h->rank, r))
 			continue;
 		all |= bit(r);
 		result.contributors += slot->flows[r].got[SIM_SCATTER] ==
-				       ored_map_count(&slot->map, h->rank);
+				       slot->flows[r].rx[SIM_SCATTER].count;
 		ored_standing_ended(&h->link[r].standing, slot->op);
 	}
 	result.loss = loss_of(sim, h, slot, all);
+	result.counted = counted(sim, h, slot);
 	learn(sim, h, slot, &result);
 	while ((slot = slot_of(sim, h, h->left)) && slot->state == SIM_ENDED) {
 		h->left++;
@@ -440,13 +549,13 @@ static bool complete(struct sim *sim, struct sim_host *h, struct sim_slot *slot)
 	u64 need = slot->need;
 	u32 r;
 
-	if (slot->ready < ored_map_count(&slot->map, h->rank))
+	if (slot->nwhole < shard_of(sim, slot, h->rank))
 		return false;
-	if (!slot->reliable && !ored_quorum(hweight64(need) + 1, sim->conf.nranks))
+	if (!slot->reliable && !ored_quorum(hweight64(need) + 1, sim->circle))
 		return false;
 	for (r = 0; r < sim->conf.nranks; r++)
 		if (need & bit(r) && slot->flows[r].got[SIM_GATHER] <
-		    ored_map_count(&slot->map, r))
+		    slot->flows[r].rx[SIM_GATHER].count)
 			return false;
 	return true;
 }
@@ -470,14 +579,20 @@ static void judge(struct sim *sim, struct sim_host *h, struct sim_slot *slot)
 		return;
 	}
 	early = early_at(sim, h, slot);
-	if (slot->sealed && sim->now >= early) {
+	if (slot->stage == SIM_GATHER && sim->now >= early) {
 		end(sim, h, slot, ORED_LIMIT_EARLY);
 		return;
 	}
-	if (!slot->sealed && sim->now >= min(early, ored_term_seal_at(&slot->term))) {
+	if (slot->stage < SIM_GATHER && sim->now >= min(early, seal_at(sim, slot))) {
 		seal(sim, h, slot);
 		judge(sim, h, slot);
 	}
+}
+
+/* Something is sent to a peer at once: what it is tells that the op is posted. */
+static bool has_flow(const struct sim_slot *slot, u32 peer)
+{
+	return slot->flows[peer].tx[SIM_SCATTER].count;
 }
 
 static void mark(struct sim *sim, struct sim_host *h, u32 peer)
@@ -512,18 +627,18 @@ void sim_host_post(struct sim *sim, struct sim_host *h)
 	for (r = 0; r < sim->conf.nranks; r++) {
 		const struct ored_standing *s = &h->link[r].standing;
 
-		if (r == h->rank)
+		if (!neighbours(sim, h->rank, r))
 			continue;
 		ored_rate_hurry(&h->link[r].rate, slot->reliable ? 0 : slot->limits.bound);
 		if (slot->reliable ? !s->gone : ored_standing_counts(s))
 			slot->need |= bit(r);
 		if (!ored_standing_accepts(s, slot->op, sim->conf.depth) || !s->heard ||
-		    !ored_map_count(&slot->map, r))
+		    !has_flow(slot, r))
 			mark(sim, h, r);
 	}
-	for (chunk = 0; chunk < ored_map_count(&slot->map, h->rank); chunk++) {
+	for (chunk = 0; chunk < shard_of(sim, slot, h->rank); chunk++) {
 		slot->in[chunk] |= bit(h->rank);
-		contributed(h, slot, chunk);
+		contributed(sim, h, slot, chunk);
 	}
 	h->more = true;
 	if (slot->op == h->left)
@@ -541,25 +656,28 @@ static bool has_new(const struct sim_slot *slot, u32 peer, u32 stage)
 {
 	const struct sim_flows *f = &slot->flows[peer];
 
-	return f->next[stage] < (stage == SIM_SCATTER ? f->tx[stage].count : slot->ready);
+	if (!f->tx[stage].count)
+		return false;
+	return f->next[stage] < (stage == SIM_SCATTER ? f->tx[stage].count :
+				 stage == SIM_ACROSS ? slot->ready : slot->nwhole);
 }
 
 /* Up to which round peers are served now: the first that isn't through. */
 static u32 round_now(struct sim *sim, struct sim_host *h, struct sim_slot *slot, u32 stage,
 		     u32 incast)
 {
-	u32 n = sim->conf.nranks, turn, peer;
+	u32 n = turns(sim, stage), turn, peer;
 
-	if (incast >= n - 1)
+	if (incast >= n)
 		return 0;
-	for (turn = 0; turn < n - 1; turn++) {
-		peer = ored_incast_peer(h->rank, n, turn);
+	for (turn = 0; turn < n; turn++) {
+		peer = peer_of(sim, h->rank, stage, turn);
 		if (slot->need & bit(peer) &&
 		    ored_standing_accepts(&h->link[peer].standing, slot->op, sim->conf.depth) &&
 		    (has_new(slot, peer, stage) || slot->flows[peer].tx[stage].nlost))
 			return turn / incast;
 	}
-	return ored_incast_rounds(n, incast);
+	return ored_incast_rounds(n + 1, incast);
 }
 
 static u32 obeyed(struct sim *sim, struct sim_host *h)
@@ -589,7 +707,7 @@ static bool sendable(struct sim *sim, struct sim_host *h, struct sim_slot *slot,
 static bool choose_peer(struct sim *sim, struct sim_host *h, struct sim_slot *slot, u32 stage,
 			u32 *peer)
 {
-	u32 n = sim->conf.nranks, i, turn, incast, now;
+	u32 n = turns(sim, stage), i, turn, incast, now;
 
 	if (h->train_left && h->train_op == slot->op && h->train_stage == stage &&
 	    sendable(sim, h, slot, h->train_peer, stage)) {
@@ -598,12 +716,12 @@ static bool choose_peer(struct sim *sim, struct sim_host *h, struct sim_slot *sl
 	}
 	incast = obeyed(sim, h);
 	now = round_now(sim, h, slot, stage, incast);
-	for (i = 0; i < n - 1; i++) {
-		turn = (h->turn[stage] + i) % (n - 1);
-		*peer = ored_incast_peer(h->rank, n, turn);
+	for (i = 0; i < n; i++) {
+		turn = (h->turn[stage] + i) % n;
+		*peer = peer_of(sim, h->rank, stage, turn);
 		if (turn / incast > now || !sendable(sim, h, slot, *peer, stage))
 			continue;
-		h->turn[stage] = (turn + 1) % (n - 1);
+		h->turn[stage] = (turn + 1) % n;
 		h->train_op = slot->op;
 		h->train_stage = stage;
 		h->train_peer = *peer;
@@ -631,9 +749,12 @@ static void send_chunk(struct sim *sim, struct sim_host *h, struct sim_slot *slo
 
 	p->resent = ored_flow_resend(flow, &p->chunk);
 	if (!p->resent) {
-		p->chunk = stage == SIM_SCATTER ? f->next[stage] : slot->order[f->next[stage]];
+		p->chunk = stage == SIM_SCATTER ? f->next[stage] :
+			   stage == SIM_ACROSS ? slot->order[f->next[stage]] :
+			   slot->gather[f->next[stage]];
 		f->next[stage]++;
 	}
+	p->sum = stage == SIM_SCATTER ? bit(h->rank) : slot->sum[p->chunk];
 	p->tail = ored_tail(f->next[stage] - 1, flow->count);
 	ored_flow_sent(flow, p->chunk, p->clock);
 	p->op = slot->op;
@@ -736,16 +857,24 @@ static void place(struct sim *sim, struct sim_host *h, struct sim_slot *slot,
 	struct sim_flows *f = &slot->flows[p->src];
 
 	if (slot->state == SIM_ENDED ||
-	    (p->stage == SIM_SCATTER && (slot->sealed || slot->reduced[p->chunk]))) {
+	    (p->stage == SIM_SCATTER && (slot->stage > SIM_SCATTER || slot->reduced[p->chunk])) ||
+	    (p->stage == SIM_ACROSS && (slot->stage > SIM_ACROSS || slot->whole[p->chunk]))) {
 		sim->stats.late++;
 		return;
 	}
 	f->got[p->stage]++;
 	ored_term_used(&slot->term, sim->now);
-	if (p->stage == SIM_GATHER)
-		return;
-	slot->in[p->chunk] |= bit(p->src);
-	contributed(h, slot, p->chunk);
+	if (p->stage == SIM_GATHER) {
+		f->counted += hweight64(p->sum);
+	} else if (p->stage == SIM_ACROSS) {
+		slot->sum[p->chunk] |= p->sum;
+		slot->across[p->chunk] |= bit(p->src);
+		if (slot->state == SIM_POSTED && slot->reduced[p->chunk])
+			added(sim, h, slot, p->chunk);
+	} else {
+		slot->in[p->chunk] |= bit(p->src);
+		contributed(sim, h, slot, p->chunk);
+	}
 }
 
 static void on_data(struct sim *sim, struct sim_host *h, const struct sim_packet *p)
@@ -929,7 +1058,7 @@ static void ask_for_slot(struct sim *sim, struct sim_host *h)
 		return;
 	}
 	for (r = 0; r < sim->conf.nranks; r++)
-		if (r != h->rank && h->link[r].standing.left <= slot->op)
+		if (neighbours(sim, h->rank, r) && h->link[r].standing.left <= slot->op)
 			question(sim, h, slot->op, r);
 }
 
@@ -974,13 +1103,17 @@ static void learn_beforehand(struct sim *sim, struct sim_host *h)
 static void init_slot(struct sim *sim, struct sim_host *h, u32 i)
 {
 	u32 bytes = max(sim->conf.bytes, sim->conf.other_bytes);
-	u32 chunks = DIV_ROUND_UP(DIV_ROUND_UP(bytes, sim->conf.payload), sim->conf.nranks);
+	u32 chunks = DIV_ROUND_UP(DIV_ROUND_UP(bytes, sim->conf.payload), sim->tar.size);
 	u32 longs = BITS_TO_LONGS(chunks) + 1, r, stage;
 	struct sim_slot *slot = &h->slot[i];
 
 	slot->in = calloc(chunks, sizeof(*slot->in));
+	slot->sum = calloc(chunks, sizeof(*slot->sum));
+	slot->across = calloc(chunks, sizeof(*slot->across));
 	slot->reduced = calloc(chunks, sizeof(*slot->reduced));
+	slot->whole = calloc(chunks, sizeof(*slot->whole));
 	slot->order = calloc(chunks, sizeof(*slot->order));
+	slot->gather = calloc(chunks, sizeof(*slot->gather));
 	slot->flows = calloc(sim->conf.nranks, sizeof(*slot->flows));
 	for (r = 0; r < sim->conf.nranks; r++) {
 		for (stage = 0; stage < SIM_STAGES; stage++) {
@@ -1011,12 +1144,12 @@ void sim_host_init(struct sim *sim, u32 rank)
 	h->ask_at = SIM_NEVER;
 	learn_beforehand(sim, h);
 	ored_early_init(&h->early);
-	ored_incast_init(&h->incast, sim->conf.incast, sim->conf.nranks);
+	ored_incast_init(&h->incast, sim->conf.incast, sim->circle);
 	h->link = calloc(sim->conf.nranks, sizeof(*h->link));
 	h->slot = calloc(sim->nslots, sizeof(*h->slot));
 	for (i = 0; i < sim->conf.nranks; i++) {
 		ored_standing_init(&h->link[i].standing, 0);
-		ored_rate_init(&h->link[i].rate, sim->conf.nranks - 1);
+		ored_rate_init(&h->link[i].rate, sim->circle - 1);
 		h->link[i].pto_at = SIM_NEVER;
 	}
 	for (i = 0; i < sim->nslots; i++)
@@ -1043,8 +1176,12 @@ void sim_host_free(struct sim *sim, u32 rank)
 			}
 		}
 		free(slot->in);
+		free(slot->sum);
+		free(slot->across);
 		free(slot->reduced);
+		free(slot->whole);
 		free(slot->order);
+		free(slot->gather);
 		free(slot->flows);
 	}
 	free(h->slot);

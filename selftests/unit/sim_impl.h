@@ -8,7 +8,7 @@
 #define SIM_NEVER	(~0ULL)
 #define SIM_CONTROL	70	/* bytes of a packet without payload on the wire */
 
-enum { SIM_SCATTER, SIM_GATHER, SIM_STAGES };
+enum { SIM_SCATTER, SIM_ACROSS, SIM_GATHER, SIM_STAGES };
 
 enum sim_kind { SIM_DATA, SIM_ACK, SIM_POLL, SIM_MARK };
 
@@ -22,6 +22,7 @@ struct sim_packet {
 	u16	tc;			/* t_C sample of op tc_op */
 	u64	tc_op;
 	u32	incast;
+	u64	sum;			/* ranks whose contributions it holds */
 	u8	bits[ORED_ACK_BITS / 8];
 };
 
@@ -52,6 +53,7 @@ struct sim_flows {
 	struct ored_flow tx[SIM_STAGES];
 	u32	next[SIM_STAGES];
 	u32	got[SIM_STAGES];	/* chunks counted */
+	u64	counted;		/* contributions in those of the gather */
 };
 
 enum sim_slot_state { SIM_OPEN, SIM_POSTED, SIM_ENDED };
@@ -59,16 +61,20 @@ enum sim_slot_state { SIM_OPEN, SIM_POSTED, SIM_ENDED };
 struct sim_slot {
 	u64	op;
 	enum sim_slot_state state;
-	bool	reliable, sealed;
+	bool	reliable;
+	u32	stage;			/* that takes chunks now; those before don't */
 	struct ored_map map;
 	struct ored_term term;
 	u64	posted_at, seal_last, need, ask_at;
 	struct ored_limits limits;
 	u64	promised;		/* when it has ended for certain */
-	u64	*in;			/* by chunk of the own shard: contributors */
-	bool	*reduced;
-	u32	*order;
-	u32	ready;
+	/* By chunk of the own shard: */
+	u64	*in;			/* contributors, of the subgroup */
+	u64	*sum;			/* those whose contributions are in */
+	u64	*across;		/* ranks of the same place whose sums are in */
+	bool	*reduced, *whole;	/* the subgroup's sum is there, that of all is */
+	u32	*order, *gather;	/* in which order that was so */
+	u32	ready, nwhole;
 	u64	tails[SIM_STAGES];
 	struct sim_flows *flows;	/* by peer */
 };
@@ -105,6 +111,9 @@ struct sim_port {
 
 struct sim {
 	struct sim_conf conf;
+	struct ored_tar2d tar;		/* 1D is one subgroup */
+	u32	circle;			/* a rank and those it exchanges packets with */
+	u64	same_group, same_place;	/* ranks of the first one, and of place 0 */
 	sim_done *done;
 	void	*user;
 	u64	now, serial, random;

@@ -285,20 +285,22 @@ void sim_stop(struct sim *sim)
 	sim->stop = true;
 }
 
-/* An op's time when nothing is in its way: the wire's, both stages */
+/* An op's time when nothing is in its way: the wire's, all stages */
 u64 sim_quiet(const struct sim_conf *conf)
 {
-	u32 bytes = max(conf->bytes, conf->other_bytes);
-	u32 chunks = DIV_ROUND_UP(DIV_ROUND_UP(bytes, conf->payload), conf->nranks);
-	u64 packets = 2ULL * chunks * (conf->nranks - 1);
+	u32 bytes = max(conf->bytes, conf->other_bytes), size = conf->nranks / conf->groups;
+	u32 chunks = DIV_ROUND_UP(DIV_ROUND_UP(bytes, conf->payload), size);
+	u64 packets = (u64)chunks * (2 * (size - 1) + conf->groups - 1);
 
-	return packets * sim_wire_ns(conf, conf->payload + conf->overhead) + 2 * conf->delay;
+	return packets * sim_wire_ns(conf, conf->payload + conf->overhead) +
+	       (conf->groups > 1 ? 3 : 2) * conf->delay;
 }
 
 struct sim_conf sim_default(u32 nranks)
 {
 	return (struct sim_conf){
 		.nranks = nranks,
+		.groups = 1,
 		.depth = 1,
 		.bytes = nranks * 6 * 1432,
 		.payload = 1432,
@@ -332,11 +334,18 @@ struct sim *sim_new(const struct sim_conf *conf, sim_done *done, void *user)
 	struct sim *sim = calloc(1, sizeof(*sim));
 	u32 i;
 
-	if (conf->nranks < 2 || conf->nranks > SIM_RANKS || conf->depth > ORED_MAX_DEPTH) {
-		fprintf(stderr, "sim: %u ranks, depth %u?\n", conf->nranks, conf->depth);
+	if (conf->nranks < 2 || conf->nranks > SIM_RANKS || conf->depth > ORED_MAX_DEPTH ||
+	    ored_tar2d_init(&sim->tar, conf->nranks, conf->groups)) {
+		fprintf(stderr, "sim: %u ranks in %u subgroups, depth %u?\n", conf->nranks,
+			conf->groups, conf->depth);
 		abort();
 	}
 	sim->conf = *conf;
+	sim->circle = sim->tar.size + sim->tar.groups - 1;
+	for (i = 0; i < sim->tar.size; i++)
+		sim->same_group |= 1ULL << i;
+	for (i = 0; i < sim->tar.groups; i++)
+		sim->same_place |= 1ULL << i * sim->tar.size;
 	sim->done = done;
 	sim->user = user;
 	sim->random = (conf->seed + 1) * 0x9e3779b97f4a7c15ULL | 1;
