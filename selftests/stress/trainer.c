@@ -16,10 +16,12 @@
  *   --deadline US           of each op; 0: as by policy
  *   --no-wait               for late posters
  *   --fifo                  runs at real-time priority while it reduces
+ *   --alone                 joins nothing, and sleeps for --deadline in place of
+ *                           reducing: what waking up takes by itself
  *
  * Prints "ready" when it has joined, "done" after the last op, and then for each op
- * what it took and the bound in microseconds (0: none), its limit, verdict and loss
- * in ppm.
+ * what it took and the bound in microseconds (0: none), its limit, verdict, loss in
+ * ppm, and what it took as the kernel says, in nanoseconds.
  */
 #define _GNU_SOURCE
 #include <arpa/inet.h>
@@ -39,7 +41,7 @@
 struct plan {
 	uint32_t rank, nranks, count, deadline;
 	uint64_t epoch, ops, gap;
-	bool spin, no_wait, fifo;
+	bool spin, no_wait, fifo, alone;
 	struct ored_peer peers[RANKS];
 };
 
@@ -129,6 +131,15 @@ static void one_op(int fd, const struct plan *plan, float *bucket, struct step *
 		die("ORED_RESULT");
 }
 
+static void sleep_instead(const struct plan *plan, struct step *step)
+{
+	uint64_t begin = now_ns();
+
+	sleep_until(begin + plan->deadline * 1000ULL);
+	step->took = now_ns() - begin;
+	step->result.bound_us = plan->deadline;
+}
+
 /* Reads byte by byte: what follows the line isn't its business. */
 static uint64_t read_line(void)
 {
@@ -154,7 +165,10 @@ static void train(int fd, const struct plan *plan, struct step *steps)
 		steps[i].result.op = i;
 		if (plan->fifo)
 			set_scheduler(SCHED_FIFO, 1);
-		one_op(fd, plan, bucket, &steps[i]);
+		if (plan->alone)
+			sleep_instead(plan, &steps[i]);
+		else
+			one_op(fd, plan, bucket, &steps[i]);
 		if (plan->fifo)
 			set_scheduler(SCHED_OTHER, 0);
 	}
@@ -170,9 +184,10 @@ static void tell(const struct plan *plan, const struct step *steps)
 		uint64_t expected = r->scatter.expected + r->gather.expected;
 		uint64_t missing = r->scatter.missing + r->gather.missing;
 
-		printf("%.3f %u %u %u %llu\n", steps[i].took / 1e3, r->bound_us, r->limit,
+		printf("%.3f %u %u %u %llu %llu\n", steps[i].took / 1e3, r->bound_us, r->limit,
 		       r->verdict,
-		       (unsigned long long)(expected ? missing * 1000000 / expected : 0));
+		       (unsigned long long)(expected ? missing * 1000000 / expected : 0),
+		       (unsigned long long)r->elapsed_ns);
 	}
 }
 
@@ -201,6 +216,7 @@ static void parse(int argc, char **argv, struct plan *plan)
 		{ "deadline", required_argument, NULL, 'd' },
 		{ "no-wait", no_argument, NULL, 'w' },
 		{ "fifo", no_argument, NULL, 'f' },
+		{ "alone", no_argument, NULL, 'l' },
 		{}
 	};
 	int which, index;
@@ -240,6 +256,9 @@ static void parse(int argc, char **argv, struct plan *plan)
 		case 'f':
 			plan->fifo = true;
 			break;
+		case 'l':
+			plan->alone = true;
+			break;
 		default:
 			exit(2);
 		}
@@ -259,7 +278,7 @@ int main(int argc, char **argv)
 	steps = calloc(plan.ops, sizeof(*steps));
 	if (!steps)
 		die("no memory");
-	fd = join(&plan);
+	fd = plan.alone ? -1 : join(&plan);
 	puts("ready");
 	fflush(stdout);
 	train(fd, &plan, steps);
@@ -268,6 +287,7 @@ int main(int argc, char **argv)
 	while (read(0, &byte, 1) > 0)
 		;
 	tell(&plan, steps);
-	close(fd);
+	if (fd >= 0)
+		close(fd);
 	return 0;
 }

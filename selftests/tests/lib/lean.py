@@ -27,6 +27,7 @@ class Step:
     limit: int
     verdict: int
     loss_ppm: int
+    elapsed_ns: int		# as the kernel says
 
 
 class Trainer:
