@@ -32,12 +32,6 @@ PAUSE = 0.1, 0.3        # s, from and to
 # slowest rank, so it is rare; what may drift apart meanwhile is little.
 TOGETHER = 50
 
-# What differs from the defaults. One rank of four is a third of what should
-# come: go on without it. And the hosts share one processor here, so that ranks
-# post some ms apart where other hosts' would some us: wait longer for those that
-# are late, for half of a bound of 20 ms at least.
-POLICY = {"loss_skip": 400_000, "wait_ppm": 500_000, "floor_us": 20_000}
-
 # So many results in a row that no use can be made of, and the training stops
 HALTS = 5
 
@@ -176,7 +170,7 @@ The same on a bad day, twice with the same batches and pauses:
 With mode="reliable" an op ends when nothing is missing: all wait for rank {straggler}.
 With mode="bounded" it ends by a bound that the kernel has learnt, and its result
 says what is missing; every {TOGETHER} steps a reliable op, which does wait, makes all
-replicas equal.
+replicas equal. All else is as the kernel does it by default.
 """, flush=True)
 
 
@@ -246,8 +240,7 @@ def main():
     outcomes = []
     # A group for each: what the kernel has learnt in one doesn't help the other
     for epoch, mode in enumerate(MODES, 1):
-        with ored.from_env(epoch=epoch, timeout=60.0) as group:
-            group.set_policy(**POLICY)
+        with ored.from_env(epoch=epoch, bucket_max=1 << 16, timeout=60.0) as group:
             if group.rank == 0 and not outcomes:
                 introduce(args, group.size - 1)
             trainer = Trainer(group, mode, args, train_set)

@@ -45,7 +45,7 @@ def join(fake):
     if fake:
         return Alone()
     import ored
-    return ored.from_env(timeout=60.0)
+    return ored.from_env(bucket_max=1 << 16, timeout=60.0)
 
 
 def milliseconds(seconds):
