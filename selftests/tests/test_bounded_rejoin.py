@@ -169,6 +169,19 @@ def test_partition_healed():
     assert apart and all(s.loss > 0.3 for s in apart), "no partition"
 
 
+def test_link_goes_and_comes():
+    """The own link of one is down for a while: sending fails there at once."""
+    def disturb(net, trainers):
+        trainers.sleep_until(0.1)
+        net.hosts[1].ip("link set eth0 down")
+        trainers.sleep_until(0.4)
+        net.hosts[1].ip("link set eth0 up")
+    origin, logs = run(plan(seconds=0.9), disturb)
+    converged(logs, origin + 0.4e9, 8)
+    apart = [s for s in logs[1].values() if origin + 0.15e9 < s.begin < origin + 0.35e9]
+    assert apart and all(s.loss > 0.3 for s in apart), "the link wasn't down"
+
+
 @tap.cases("with W", "without W")
 def test_straggler(wait):
     """One that is always late by a fifth of the bound. With W nothing is lost by
