@@ -7,7 +7,8 @@
  * The user's registers are in the FPU unless kernel_fpu_begin() has saved them.
  * It must not be called where somebody else's section has been interrupted; that
  * is asked each time. Sections are short, some 10 us, because whatever has
- * interrupted ours has to do without the FPU, and because nothing preempts them.
+ * interrupted ours has to do without the FPU, and because nothing preempts them. So
+ * what isn't for vectors, such as infinities, is computed outside of them.
  * In process context softirqs are kept off for so long: one that came in between
  * would find the FPU taken and use the reference, 20 times slower.
  */
@@ -21,7 +22,7 @@
 #include "fpu.h"
 #include "inject.h"
 
-static const struct ored_simd *unit_of[ORED_I64 + 1] __ro_after_init;
+static struct ored_reduce_unit unit_of[ORED_I64 + 1] __ro_after_init;
 
 /* For the Hadamard transform; process context */
 static struct ored_hadamard_unit fast __ro_after_init;
@@ -60,26 +61,11 @@ static void end(void)
  */
 u32 ored_compute_reduce(void *dst, const struct ored_contribs *c, u32 len, u8 dtype, u8 reduction)
 {
-	const struct ored_simd *unit = unit_of[dtype];
-	u32 piece = ored_reduce_piece(c->nranks), done = 0, present;
-	struct ored_contribs part = *c;
+	const struct ored_reduce_unit *unit = &unit_of[dtype];
 
-	if (!unit)
+	if (!unit->reduce)
 		return ored_reduce(dst, c, len, dtype, reduction);
-	do {
-		u32 n = min(len - done, piece);
-
-		part.own = (const u8 *)c->own + done;
-		part.staged = (const u8 *)c->staged + done;
-		if (begin()) {
-			present = unit->reduce((u8 *)dst + done, &part, n, dtype, reduction);
-			end();
-		} else {
-			present = ored_reduce((u8 *)dst + done, &part, n, dtype, reduction);
-		}
-		done += n;
-	} while (done < len);
-	return present;
+	return ored_reduce_by(unit, dst, c, len, dtype, reduction);
 }
 
 /* The FPU is free in process context, but for somebody else's section: not here. */
@@ -106,17 +92,22 @@ const struct ored_hadamard_unit *ored_compute_hadamard(void)
 /** ored_compute_init() - chooses the units; before anything is computed */
 void ored_compute_init(void)
 {
+	const struct ored_simd *unit = ored_fpu_unit(false), *half_unit = ored_fpu_unit(true);
 	u8 dtype;
 
-	for (dtype = 0; dtype < ARRAY_SIZE(unit_of); dtype++)
-		unit_of[dtype] = ored_fpu_unit(ored_dtype_size(dtype) == 2);
+	for (dtype = 0; unit && dtype < ARRAY_SIZE(unit_of); dtype++) {
+		bool is_half = ored_dtype_size(dtype) == 2;
+
+		unit_of[dtype].reduce = is_half ? half_unit->reduce : unit->reduce;
+		unit_of[dtype].begin = begin;
+		unit_of[dtype].end = end;
+	}
 	/* Wider vectors, as for 16-bit floats, make it 3 % faster at the most. */
-	if (unit_of[ORED_F32]) {
-		fast.ops = &unit_of[ORED_F32]->hadamard;
+	if (unit) {
+		fast.ops = &unit->hadamard;
 		fast.begin = hadamard_begin;
 		fast.end = end;
 	}
 	pr_info("ored: reduces by %s, 16-bit floats by %s\n",
-		unit_of[ORED_F32] ? unit_of[ORED_F32]->name : "integers",
-		unit_of[ORED_BF16] ? unit_of[ORED_BF16]->name : "integers");
+		unit ? unit->name : "integers", half_unit ? half_unit->name : "integers");
 }

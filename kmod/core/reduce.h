@@ -83,6 +83,9 @@ u32 ored_reduce(void *dst, const struct ored_contribs *c, u32 len,
 /* Bytes of contributions that are reduced without a pause */
 #define ORED_REDUCE_SECTION	(128 << 10)
 
+/* Bytes of each contribution that the reference begins with where a unit stops */
+#define ORED_REDUCE_LITTLE	256
+
 /**
  * ored_reduce_piece() - how much to reduce without a pause
  * @nranks: ranks
@@ -94,6 +97,38 @@ static inline u32 ored_reduce_piece(u32 nranks)
 {
 	return max_t(u32, ORED_REDUCE_SECTION / nranks & ~255U, 256);
 }
+
+/**
+ * struct ored_reduce_unit - a faster one than the reference
+ * @reduce: as ored_reduce(), but only from the start on as far as it can; somebody has
+ *	contributed, and it isn't one whose arithmetic only the reference has. Returns
+ *	how far it went: bytes, a multiple of the dtype's size
+ * @begin: called before it; false: it can't be used now. May be NULL, as @end
+ * @end: called after it
+ */
+struct ored_reduce_unit {
+	u32 (*reduce)(void *dst, const struct ored_contribs *c, u32 len,
+		      u8 dtype, u8 reduction);
+	bool (*begin)(void);
+	void (*end)(void);
+};
+
+/**
+ * ored_reduce_by() - ored_reduce(), by a faster unit where that can and may do it
+ * @unit: the unit
+ * @dst: as there
+ * @c: as there
+ * @len: as there
+ * @dtype: as there
+ * @reduction: as there
+ *
+ * Between @unit->begin() and @unit->end() only vectors are computed, and as much as
+ * ored_reduce_piece() at the most, whatever has been contributed.
+ *
+ * Return: as there
+ */
+u32 ored_reduce_by(const struct ored_reduce_unit *unit, void *dst,
+		   const struct ored_contribs *c, u32 len, u8 dtype, u8 reduction);
 
 /*
  * The operations that floats are made of, on bit patterns. They are what tests

@@ -70,6 +70,15 @@ static inline struct ored_scale scale_of(u8 reduction, u32 nranks, u32 present)
 	return scale;
 }
 
+/* Is it one whose arithmetic only the reference has? */
+static inline bool reference_only(u8 dtype, const struct ored_scale *scale)
+{
+	if (dtype == ORED_I32 || dtype == ORED_I64)
+		return scale->mul != 1 || scale->div != 1;
+
+	return dtype == ORED_F64 && scale->mul != 1;
+}
+
 /* @len bytes each, and at least one contribution */
 void ored_reduce_f32(void *dst, const struct ored_contribs *c, u32 len,
 		     const struct ored_scale *scale);

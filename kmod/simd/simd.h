@@ -13,7 +13,7 @@
 /**
  * struct ored_simd - functions of one instruction set
  * @name: for the log
- * @reduce: as ored_reduce()
+ * @reduce: as in struct ored_reduce_unit
  * @hadamard: as ored_hadamard_soft
  */
 struct ored_simd {

@@ -2,9 +2,9 @@
 /*
  * Reduction in vectors, for whoever has defined VECTOR_BYTES, REGISTERS, f16_widen()
  * and f16_narrow(). Blocks of a few vectors are summed over all ranks in registers.
- * What vectors aren't good at is left to the reference: integers that aren't
- * just added, lengths below a vector, and means that meet infinities or NaN,
- * since a partial sum must not overflow there and here it does.
+ * What vectors aren't good at is left to the caller, who has the reference do it when
+ * the FPU is free again: lengths below a vector, and means that meet infinities or
+ * NaN, since a partial sum must not overflow there and here it does.
  */
 #ifndef ORED_SIMD_VECTOR_REDUCE_H
 #define ORED_SIMD_VECTOR_REDUCE_H
@@ -26,8 +26,8 @@ struct job {
 	const struct ored_contribs *c;
 	struct ored_scale scale;
 	float factor;	/* 1 / scale.div, if that is exact */
-	u8 dtype;
 	u8 reduction;
+	u32 done;	/* how far it went */
 };
 
 /*
@@ -351,23 +351,13 @@ static __always_inline bool block(u8 *dst, struct job job, u8 dtype,
 	return f32_block(dst, job, dtype, offset, n);
 }
 
-/* The same part of everything, by the reference */
-static noinline void by_reference(u8 *dst, const struct job *job, size_t offset, u32 len)
-{
-	struct ored_contribs c = *job->c;
-
-	c.own = (const u8 *)c.own + offset;
-	c.staged = (const u8 *)c.staged + offset;
-	ored_reduce(dst, &c, len, job->dtype, job->reduction);
-}
-
 /*
  * What is left behind the last whole vector: the vector that ends where the data
  * end is computed. In place, the first part of it is nonsense by now and not
- * stored; else it is what is there already.
+ * stored; else it is what is there already. Return: by how many bytes that went on
  */
-static __always_inline void end_block(u8 *dst, const struct job *job, struct job j,
-				      u8 dtype, bool extreme, size_t offset, u32 len)
+static __always_inline size_t end_block(u8 *dst, struct job j, u8 dtype, bool extreme,
+					size_t offset, u32 len)
 {
 	u8 whole[VECTOR_BYTES], *to = dst + len - VECTOR_BYTES;
 	bool in_place = dst == j.c->own;
@@ -375,18 +365,20 @@ static __always_inline void end_block(u8 *dst, const struct job *job, struct job
 
 	if (len < VECTOR_BYTES ||
 	    !block(in_place ? whole : to, j, dtype, extreme, len - VECTOR_BYTES, 1))
-		by_reference(dst + offset, job, offset, rest);
-	else if (in_place)
+		return 0;
+	if (in_place)
 		memcpy(dst + offset, whole + VECTOR_BYTES - rest, rest);
+	return rest;
 }
 
 /*
  * @n vectors, if there are as many left. If there are not, but more than half as
  * many, the last ones of all are computed, some of them again; unless in place,
- * where those are gone. Return: by how many bytes that went on
+ * where those are gone. Return: by how many bytes that went on; 0 too if there is one
+ * among them that isn't for vectors
  */
-static __always_inline size_t some(u8 *dst, const struct job *job, struct job j, u8 dtype,
-				   bool extreme, size_t offset, u32 len, u32 n)
+static __always_inline size_t some(u8 *dst, struct job j, u8 dtype, bool extreme,
+				   size_t offset, u32 len, u32 n)
 {
 	size_t bytes = n * VECTOR_BYTES, at = offset;
 
@@ -396,13 +388,16 @@ static __always_inline size_t some(u8 *dst, const struct job *job, struct job j,
 		at = len - bytes;
 	}
 	if (unlikely(!block(dst + at, j, dtype, extreme, at, n)))
-		by_reference(dst + at, job, at, bytes);
+		return 0;
 	return at + bytes - offset;
 }
 
-/* @j is a copy that the compiler can keep in registers while results are stored. */
-static __always_inline void blocks(u8 *dst, const struct job *job, u8 dtype,
-				   bool extreme, u32 len)
+/*
+ * @j is a copy that the compiler can keep in registers while results are stored.
+ * Return: how far it went
+ */
+static __always_inline u32 blocks(u8 *dst, const struct job *job, u8 dtype,
+				  bool extreme, u32 len)
 {
 	const bool halves = dtype == ORED_F16 || dtype == ORED_BF16;
 	const u32 n = halves ? BLOCK_HALVES : BLOCK;
@@ -410,22 +405,23 @@ static __always_inline void blocks(u8 *dst, const struct job *job, u8 dtype,
 	size_t offset = 0, done;
 
 	do {
-		done = some(dst, job, j, dtype, extreme, offset, len, n);
+		done = some(dst, j, dtype, extreme, offset, len, n);
 		offset += done;
 	} while (done);
 	if (n == 8)
-		offset += some(dst, job, j, dtype, extreme, offset, len, 4);
-	offset += some(dst, job, j, dtype, extreme, offset, len, 2);
-	offset += some(dst, job, j, dtype, extreme, offset, len, 1);
-	if (offset < len)
-		end_block(dst, job, j, dtype, extreme, offset, len);
+		offset += some(dst, j, dtype, extreme, offset, len, 4);
+	offset += some(dst, j, dtype, extreme, offset, len, 2);
+	offset += some(dst, j, dtype, extreme, offset, len, 1);
+	if (offset < len && len - offset < VECTOR_BYTES)
+		offset += end_block(dst, j, dtype, extreme, offset, len);
+	return offset;
 }
 
 /* One copy of the code for each dtype; min and max share theirs. */
 #define DEFINE_BLOCKS(name, dtype, extreme)					\
-static void name(u8 *dst, const struct job *job, u32 len)			\
+static void name(u8 *dst, struct job *job, u32 len)				\
 {										\
-	blocks(dst, job, dtype, extreme, len);					\
+	job->done = blocks(dst, job, dtype, extreme, len);			\
 }
 
 DEFINE_BLOCKS(sum_f32, ORED_F32, false)
@@ -441,47 +437,32 @@ DEFINE_BLOCKS(extreme_bf16, ORED_BF16, true)
 DEFINE_BLOCKS(extreme_i32, ORED_I32, true)
 DEFINE_BLOCKS(extreme_i64, ORED_I64, true)
 
-/* Is it one whose arithmetic only the reference has? */
-static bool needs_reference(const struct job *job)
-{
-	bool scaled = job->scale.mul != 1 || job->scale.div != 1;
-
-	if (job->dtype == ORED_I32 || job->dtype == ORED_I64)
-		return scaled;
-	return job->dtype == ORED_F64 && job->scale.mul != 1;
-}
-
 static u32 vector_reduce(void *dst, const struct ored_contribs *c, u32 len,
 			 u8 dtype, u8 reduction)
 {
-	static void (*const sum[])(u8 *dst, const struct job *job, u32 len) = {
+	static void (*const sum[])(u8 *dst, struct job *job, u32 len) = {
 		[ORED_F32] = sum_f32, [ORED_F64] = sum_f64,
 		[ORED_F16] = sum_f16, [ORED_BF16] = sum_bf16,
 		[ORED_I32] = sum_i32, [ORED_I64] = sum_i64,
 	};
-	static void (*const extreme[])(u8 *dst, const struct job *job, u32 len) = {
+	static void (*const extreme[])(u8 *dst, struct job *job, u32 len) = {
 		[ORED_F32] = extreme_f32, [ORED_F64] = extreme_f64,
 		[ORED_F16] = extreme_f16, [ORED_BF16] = extreme_bf16,
 		[ORED_I32] = extreme_i32, [ORED_I64] = extreme_i64,
 	};
 	u32 present = contribs_count(c);
-	struct job job = { .c = c, .dtype = dtype, .reduction = reduction };
+	struct job job = { .c = c, .reduction = reduction };
 
-	if (!present)
-		return 0;
 	if (reduction == ORED_MIN || reduction == ORED_MAX) {
 		extreme[dtype](dst, &job, len);
-		return present;
+		return job.done;
 	}
 	job.scale = scale_of(reduction, c->nranks, present);
 	/* Powers of two divide as exactly by multiplication, and faster. */
 	if (job.scale.mean && !(present & (present - 1)))
 		job.factor = 1.0f / (float)present;
-	if (needs_reference(&job))
-		ored_reduce(dst, c, len, dtype, reduction);
-	else
-		sum[dtype](dst, &job, len);
-	return present;
+	sum[dtype](dst, &job, len);
+	return job.done;
 }
 
 #endif /* ORED_SIMD_VECTOR_REDUCE_H */

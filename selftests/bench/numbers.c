@@ -23,6 +23,7 @@
 
 #define RANKS		8
 #define CHUNK		1440		/* bytes: a full packet's payload over Ethernet */
+#define JUMBO		8960		/* the same of a jumbo frame */
 #define L2_CHUNKS	32		/* 415 kB in all */
 #define MEMORY_CHUNKS	12000		/* 156 MB in all */
 #define TURNS		41
@@ -164,7 +165,8 @@ static void run_reduce(struct work *work)
 		};
 
 		if (work->unit)
-			work->unit->reduce(work->dst + offset, &c, CHUNK, work->dtype, ORED_MEAN);
+			unit_reduce(work->unit, work->dst + offset, &c, CHUNK, work->dtype,
+				    ORED_MEAN);
 		else
 			ored_reduce(work->dst + offset, &c, CHUNK, work->dtype, ORED_MEAN);
 	}
@@ -314,6 +316,59 @@ static void measure_buckets(void)
 	free(x);
 }
 
+static double section_start, section_longest;
+
+static bool section_begin(void)
+{
+	section_start = now();
+	return true;
+}
+
+static void section_end(void)
+{
+	double took = now() - section_start;
+
+	section_longest = took > section_longest ? took : section_longest;
+}
+
+/*
+ * The longest section in means of jumbo frames, of which every 64th element is NaN, or
+ * all are: the worst of all dtypes, by median of turns.
+ */
+static double special_section(const struct ored_simd *unit)
+{
+	struct ored_reduce_unit by = {
+		.reduce = unit->reduce, .begin = section_begin, .end = section_end,
+	};
+	u8 *staged = memory(JUMBO * RANKS), *dst = memory(JUMBO), dtype;
+	struct ored_contribs c = {
+		.own = staged + JUMBO * (RANKS - 1), .staged = staged, .stride = JUMBO,
+		.nranks = RANKS,
+	};
+	double longest[TURNS], worst = 0;
+	u32 every, i;
+	int turn;
+
+	for (dtype = ORED_F32; dtype <= ORED_BF16; dtype++) {
+		u32 size = ored_dtype_size(dtype);
+
+		for (every = 1; every <= 64; every += 63) {
+			memset(staged, 0, JUMBO * RANKS);
+			for (i = 0; i < JUMBO / size; i += every)
+				memset(staged + i * size, 0xff, size);
+			for (turn = 0; turn < TURNS; turn++) {
+				section_longest = 0;
+				ored_reduce_by(&by, dst, &c, JUMBO, dtype, ORED_MEAN);
+				longest[turn] = section_longest;
+			}
+			worst = max(worst, median(longest, TURNS));
+		}
+	}
+	free(staged);
+	free(dst);
+	return worst;
+}
+
 /*
  * The longest sections with the FPU held: parts of a tile, a block alone, and a
  * piece of a reduction of as many ranks as there can be, in memory.
@@ -365,6 +420,8 @@ static void measure_sections(void)
 		printf("section_%s_store_us %.2f\n", lower(units[u]), median(store, TURNS) * 1e6);
 		printf("section_%s_one_us %.2f\n", lower(units[u]), median(one, TURNS) * 1e6);
 		printf("section_%s_reduce_us %.2f\n", lower(units[u]), median(reduce, TURNS) * 1e6);
+		printf("section_%s_special_us %.2f\n", lower(units[u]),
+		       special_section(units[u]) * 1e6);
 	}
 	free(many);
 	free(bucket);

@@ -131,7 +131,7 @@ static void check_row(u16 a, u8 dtype, const struct ored_simd *unit)
 	for (b = 0; b < ALL16; b++)
 		first[b] = a;
 	if (unit)
-		unit->reduce(sums, &c, sizeof(sums), dtype, ORED_SUM);
+		unit_reduce(unit, sums, &c, sizeof(sums), dtype, ORED_SUM);
 	else
 		ored_reduce(sums, &c, sizeof(sums), dtype, ORED_SUM);
 	for (b = 0; b < ALL16; b++) {

@@ -255,11 +255,12 @@ TEST(hadamard__unbiased_over_contributors)
 		memcpy(y, x, sizeof(y));
 		for (r = 0; r < RANKS; r++)
 			apply(&h, &units[0]->hadamard, y[r]);
-		units[0]->reduce(out, &c, from * 4, ORED_F32, ORED_MEAN);
+		unit_reduce(units[0], out, &c, from * 4, ORED_F32, ORED_MEAN);
 		c.present = &present;
 		c.own = y[0] + from;
 		c.staged = y[1] + from;
-		units[0]->reduce(out + from, &c, (BIAS_N - from) * 4, ORED_F32, ORED_MEAN);
+		unit_reduce(units[0], out + from, &c, (BIAS_N - from) * 4, ORED_F32,
+			    ORED_MEAN);
 		h.inverse = true;
 		apply(&h, &units[0]->hadamard, out);
 		for (i = 0; i < BIAS_N; i++) {

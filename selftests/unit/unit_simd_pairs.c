@@ -85,7 +85,7 @@ static void all_lengths(const struct ored_simd *unit, u8 dtype, u8 reduction, u3
 			memcpy(dst, own + 4 * shift, len);
 			c.own = dst;
 		}
-		unit->reduce(dst, &c, len, dtype, reduction);
+		unit_reduce(unit, dst, &c, len, dtype, reduction);
 		wrong += memcmp(dst, want, len) != 0;
 		for (u32 i = 0; i < GUARD; i++)
 			wrong += dst[len + i] != CANARY;
@@ -151,10 +151,147 @@ TEST(simd__ranks)
 		fill(many, sizeof(many), dtype, nranks & 2);
 		i = ored_reduce(want, &c, 200, dtype, reduction);
 		for (u = 0; u < count; u++) {
-			CHECK_EQ(units[u]->reduce(got, &c, 200, dtype, reduction), i);
+			CHECK_EQ(unit_reduce(units[u], got, &c, 200, dtype, reduction), i);
 			CHECK(!memcmp(got, want, 200), "%s, dtype %u, reduction %u, %u ranks",
 			      units[u]->name, dtype, reduction, nranks);
 		}
+	}
+}
+
+/* Values that vectors can take the mean of, but for an infinity in element @at */
+static void fill_but_for(u8 *p, u32 n, u8 dtype, u32 at)
+{
+	static const u64 infinite[] = {
+		[ORED_F32] = 0x7f800000, [ORED_F64] = 0x7ff0000000000000ULL,
+		[ORED_F16] = 0x7c00, [ORED_BF16] = 0x7f80,
+	};
+	u32 size = ored_dtype_size(dtype);
+
+	fill(p, n * size, dtype, true);
+	memcpy(p + at * size, &infinite[dtype], size);
+}
+
+/* A mean of @n elements, the @at-th of which is infinite: vectors go up to that one. */
+static void stops_at(const struct ored_simd *unit, u8 dtype, u32 n, u32 at, bool in_place)
+{
+	u32 size = ored_dtype_size(dtype), done, len = n * size, i;
+	struct ored_contribs c = {
+		.own = own, .staged = staged, .stride = len, .nranks = RANKS,
+	};
+	u8 *dst = in_place ? own : got;
+	bool touched = false;
+
+	fill_but_for(own, n, dtype, at);
+	fill(staged, 2 * len, dtype, true);
+	ored_reduce(want, &c, len, dtype, ORED_MEAN);
+	memset(got, CANARY, len);
+	if (in_place)
+		memcpy(got, own, len);
+	done = unit->reduce(dst, &c, len, dtype, ORED_MEAN);
+	CHECK(done <= at * size && at * size - done < 64 && done % size == 0 &&
+	      !memcmp(dst, want, done), "%s, dtype %u: %u bytes done before element %u",
+	      unit->name, dtype, done, at);
+	for (i = done; i < len && !touched; i++)
+		touched = dst[i] != (in_place ? got[i] : CANARY);
+	CHECK(!touched, "%s, dtype %u, element %u of %u: byte %u is touched", unit->name, dtype,
+	      at, n, i);
+}
+
+TEST(simd__stops_at_what_is_not_for_vectors)
+{
+	u32 u, n, at;
+	u8 dtype;
+
+	for (u = 0; u < count; u++)
+		for (dtype = 0; dtype <= ORED_BF16; dtype++)
+			for (n = 1; n < 300; n += 1 + tap_below(20))
+				for (at = 0; at < n; at++)
+					stops_at(units[u], dtype, n, at, at & 1);
+}
+
+static const struct ored_simd *asked;
+static u32 asks, longest;
+static bool held, refuse_some;
+
+static bool ask(void)
+{
+	CHECK(!held);
+	held = !refuse_some || tap_below(2);
+	return held;
+}
+
+static void released(void)
+{
+	CHECK(held);
+	held = false;
+}
+
+static u32 asked_reduce(void *dst, const struct ored_contribs *c, u32 len, u8 dtype,
+			u8 reduction)
+{
+	CHECK(held);
+	asks++;
+	longest = len > longest ? len : longest;
+	return asked->reduce(dst, c, len, dtype, reduction);
+}
+
+static const struct ored_reduce_unit asking = {
+	.reduce = asked_reduce, .begin = ask, .end = released,
+};
+
+/* The unit comes and goes, and stops now and then: the same bits. */
+TEST(simd__both_in_turns)
+{
+	struct ored_contribs c = {
+		.own = own, .staged = staged, .stride = BYTES, .nranks = RANKS,
+	};
+	u32 u, turn;
+
+	refuse_some = true;
+	for (u = 0; u < count; u++) {
+		asked = units[u];
+		for (turn = 0; turn < 200; turn++) {
+			u8 dtype = (u8)tap_below(ORED_I64 + 1);
+			u8 reduction = (u8)tap_below(ORED_MAX + 1);
+			u32 len = tap_below(COUNT) * ored_dtype_size(dtype);
+
+			fill(own, len, dtype, turn & 1);
+			fill(staged, sizeof(staged), dtype, turn & 1);
+			ored_reduce(want, &c, len, dtype, reduction);
+			CHECK_EQ(ored_reduce_by(&asking, got, &c, len, dtype, reduction), RANKS);
+			CHECK(!held && !memcmp(got, want, len), "%s, dtype %u, reduction %u",
+			      asked->name, dtype, reduction);
+		}
+	}
+	refuse_some = false;
+}
+
+/* Neither is the unit asked for too much, nor too often where it is of no use. */
+TEST(simd__how_often_it_is_asked)
+{
+	static u8 many[ORED_MAX_RANKS * BYTES];
+	struct ored_contribs c = {
+		.own = own, .staged = many, .stride = BYTES, .nranks = ORED_MAX_RANKS,
+	};
+	u32 u;
+
+	for (u = 0; u < count; u++) {
+		asked = units[u];
+		asks = 0;
+		longest = 0;
+		memset(own, 0, BYTES);
+		ored_reduce_by(&asking, got, &c, BYTES, ORED_F32, ORED_MEAN);
+		CHECK_EQ(longest, ored_reduce_piece(ORED_MAX_RANKS));
+		CHECK_EQ(asks, BYTES / longest);
+
+		asks = 0;
+		memset(own, 0xff, BYTES);	/* NaN */
+		ored_reduce_by(&asking, got, &c, BYTES, ORED_F32, ORED_MEAN);
+		CHECK(asks >= 2 && asks <= 8, "%s: %u times", asked->name, asks);
+
+		asks = 0;
+		ored_reduce_by(&asking, got, &c, BYTES, ORED_I32, ORED_MEAN);
+		CHECK_EQ(asks, 0);
 	}
 }
 
@@ -168,7 +305,7 @@ TEST(simd__nobody)
 
 	for (u = 0; u < count; u++) {
 		memset(got, CANARY, 64);
-		CHECK_EQ(units[u]->reduce(got, &c, 64, ORED_F32, ORED_MEAN), 0);
+		CHECK_EQ(unit_reduce(units[u], got, &c, 64, ORED_F32, ORED_MEAN), 0);
 		CHECK_EQ(got[0], CANARY);
 	}
 }

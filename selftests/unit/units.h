@@ -26,4 +26,13 @@ static inline unsigned int unit_count(const struct ored_simd *units[MAX_UNITS])
 	return count;
 }
 
+/* ored_reduce() by @unit, as far as that goes */
+static inline u32 unit_reduce(const struct ored_simd *unit, void *dst,
+			      const struct ored_contribs *c, u32 len, u8 dtype, u8 reduction)
+{
+	const struct ored_reduce_unit by = { .reduce = unit->reduce };
+
+	return ored_reduce_by(&by, dst, c, len, dtype, reduction);
+}
+
 #endif /* ORED_UNIT_UNITS_H */
