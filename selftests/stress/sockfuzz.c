@@ -45,6 +45,7 @@
 #define CALLS		12	/* of a sequence */
 #define POOL		10	/* sockets */
 #define THREADS		3
+#define MAPPINGS	4	/* of a thread */
 #define GROUPS		24	/* that are set up in a batch's namespace */
 #define ERESTARTSYS	512	/* not for programs: no header has it */
 #define AREA		(64 * 1024)
@@ -59,7 +60,17 @@
 /* What the parent sees of a batch */
 struct watch {
 	volatile uint64_t calls;	/* made by this thread */
+	volatile uint64_t mapped;	/* mappings of slots made */
+	volatile uint64_t posted;	/* ops from slots */
+	volatile bool slots;		/* it has tried to post one */
 	const char *volatile name;	/* of the current one */
+};
+
+/* Of slots; @len is 0 if there is none */
+struct mapping {
+	uint8_t *at;
+	size_t len;
+	int protection;
 };
 
 /* A thread of a batch */
@@ -67,6 +78,7 @@ struct caller {
 	struct rng rng;
 	struct watch *watch;
 	uint8_t *area;		/* AREA bytes of its own, then a hole */
+	struct mapping mappings[MAPPINGS];
 	struct iovec iov[UIO_MAXIOV + 1];	/* zeros but for the first few */
 };
 
@@ -228,6 +240,138 @@ static void do_odd_socket(struct caller *c)
 		pool_put(c, fd);
 }
 
+/* An op's parameters, more often right than not */
+static struct ored_op op(struct caller *c)
+{
+	struct ored_op op = { .reduction = rng_below(&c->rng, 2) };
+	uint8_t *bytes = (uint8_t *)&op;
+
+	if (rng_one_in(&c->rng, 3)) {
+		op.kind = rng_below(&c->rng, ORED_BARRIER + 1);
+		op.root = op.kind == ORED_BROADCAST ? rng_below(&c->rng, MAX_RANKS) : 0;
+		if (op.kind != ORED_REDUCE_SCATTER)
+			op.reduction = 0;
+	}
+	if (rng_one_in(&c->rng, 4))
+		bytes[rng_below(&c->rng, 4)] = rng_below(&c->rng, 8);
+	if (rng_one_in(&c->rng, 8))
+		bytes[rng_below(&c->rng, sizeof(op))] = odd_number(c);
+	return op;
+}
+
+static int flags(struct caller *c)
+{
+	static const int some[] = {
+		MSG_DONTWAIT, MSG_PEEK, MSG_TRUNC, MSG_NOSIGNAL, MSG_EOR,
+		MSG_WAITALL, MSG_CMSG_CLOEXEC,
+	};
+	int flags = rng_one_in(&c->rng, 2) ? MSG_DONTWAIT : 0;
+
+	if (rng_one_in(&c->rng, 2))
+		flags |= some[rng_below(&c->rng, ARRAY_SIZE(some))];
+	if (rng_one_in(&c->rng, 16))
+		flags |= odd_number(c);
+	return flags;
+}
+
+/* A bucket's length that the groups take, mostly */
+static size_t bucket(struct caller *c)
+{
+	static const size_t sizes[] = { 4, 8, 512, 1024, 4096, 16384 };
+
+	return rng_one_in(&c->rng, 8) ? length(c) : sizes[rng_below(&c->rng, ARRAY_SIZE(sizes))];
+}
+
+/* An op from a slot, for which nothing is sent */
+static void post_slot(struct caller *c, int fd)
+{
+	struct ored_op value = op(c);
+	union {
+		struct cmsghdr head;
+		uint8_t bytes[CMSG_SPACE(sizeof(value))];
+	} control = { .head = {
+		.cmsg_level = SOL_ORED,
+		.cmsg_type = ORED_OP,
+		.cmsg_len = CMSG_LEN(sizeof(value)),
+	} };
+	struct msghdr msg = {
+		.msg_control = &control, .msg_controllen = sizeof(control),
+	};
+
+	value.flags |= ORED_OP_SLOT;
+	value.slot = rng_one_in(&c->rng, 8) ? odd_number(c) : rng_below(&c->rng, 4);
+	value.length = bucket(c);
+	memcpy(CMSG_DATA(&control.head), &value, sizeof(value));
+	c->watch->slots = true;
+	if (!CALL(c, sendmsg(fd, &msg, flags(c))))
+		c->watch->posted++;
+}
+
+/* What has been mapped can be touched, whatever has become of its socket. */
+static void touch(struct caller *c, volatile uint8_t *at, size_t len, int protection)
+{
+	size_t where = rng_below(&c->rng, len);
+
+	if (protection & PROT_WRITE)
+		at[where] = 1;
+	if (protection & PROT_READ)
+		(void)at[where];
+}
+
+/* Slots, which are mapped for a while */
+static void map_slots(struct caller *c, int fd)
+{
+	struct mapping *m = &c->mappings[rng_below(&c->rng, MAPPINGS)];
+	int protection = rng_below(&c->rng, 4);
+	size_t pages = 1 + rng_below(&c->rng, 8), other;
+	int advice = rng_below(&c->rng, 26);
+	uint8_t *at;
+
+	if (m->len && rng_one_in(&c->rng, 2))
+		touch(c, m->at, m->len, m->protection);
+	if (m->len)
+		CALL(c, munmap(m->at, m->len));
+	m->len = 0;
+	c->watch->name = "mmap";
+	at = mmap(NULL, pages * 4096, protection | (rng_one_in(&c->rng, 16) ? PROT_EXEC : 0),
+		  rng_one_in(&c->rng, 4) ? MAP_PRIVATE : MAP_SHARED, fd,
+		  rng_one_in(&c->rng, 2) ? 0 : rng_below(&c->rng, 8) * 4096);
+	c->watch->calls++;
+	if (at == MAP_FAILED)
+		return;
+	c->watch->mapped++;
+	*m = (struct mapping){ .at = at, .len = pages * 4096, .protection = protection };
+	touch(c, at, m->len, protection);
+	switch (rng_below(&c->rng, 5)) {
+	case 0:
+		m->protection = PROT_READ;
+		if (CALL(c, mprotect(at, m->len, PROT_READ)))
+			m->protection = protection;
+		break;
+	case 1:
+		/* A child is to have it too. */
+		CALL(c, madvise(at, m->len, advice == MADV_DONTFORK ? MADV_NORMAL : advice));
+		break;
+	case 2:
+		other = (1 + rng_below(&c->rng, 8)) * 4096;
+		at = mremap(at, m->len, other, MREMAP_MAYMOVE);
+		if (at != MAP_FAILED)
+			*m = (struct mapping){ .at = at, .len = other, .protection = protection };
+		break;
+	case 3:
+		CALL(c, msync(at, m->len, MS_SYNC));
+		break;
+	}
+}
+
+static void do_slots(struct caller *c)
+{
+	if (rng_one_in(&c->rng, 2))
+		map_slots(c, any_fd(c));
+	else
+		post_slot(c, any_fd(c));
+}
+
 /* All ranks of a group, in one go, so that ops can run. */
 static void do_group(struct caller *c)
 {
@@ -238,6 +382,7 @@ static void do_group(struct caller *c)
 		.sored_epoch = rng_one_in(&c->rng, 3) ? 0 : group->epoch,
 	};
 	struct join_value value;
+	int fds[MAX_RANKS];
 	uint32_t r;
 	size_t len;
 
@@ -246,9 +391,11 @@ static void do_group(struct caller *c)
 
 		if (fd < 0)
 			return;
+		fds[r] = fd;
 		fcntl(fd, F_SETFL, O_NONBLOCK);
 		addr.sored_rank = r;
 		len = join_value(group, r, &value);
+		value.join.flags = rng_one_in(&c->rng, 2) ? ORED_JOIN_SLOTS : 0;
 		if (privileged && rng_one_in(&c->rng, 2))
 			CALL(c, setsockopt(fd, SOL_ORED, ORED_JOIN, &value, len));
 		else
@@ -258,6 +405,11 @@ static void do_group(struct caller *c)
 		if (rng_one_in(&c->rng, 3))
 			fcntl(fd, F_SETFL, 0);
 		pool_put(c, fd);
+	}
+	/* They are joined by now, mostly, and may be closed. */
+	for (r = 0; r < group->nranks && !rng_one_in(&c->rng, 3); r++) {
+		map_slots(c, fds[r]);
+		post_slot(c, fds[r]);
 	}
 }
 
@@ -309,19 +461,6 @@ static void do_setup(struct caller *c)
 	} else {
 		CALL(c, setsockopt(any_fd(c), SOL_ORED, name, &value, len));
 	}
-}
-
-/* An op's parameters, more often right than not */
-static struct ored_op op(struct caller *c)
-{
-	struct ored_op op = { .reduction = rng_below(&c->rng, 2) };
-	uint8_t *bytes = (uint8_t *)&op;
-
-	if (rng_one_in(&c->rng, 4))
-		bytes[rng_below(&c->rng, 4)] = rng_below(&c->rng, 8);
-	if (rng_one_in(&c->rng, 8))
-		bytes[rng_below(&c->rng, sizeof(op))] = odd_number(c);
-	return op;
 }
 
 static void do_setsockopt(struct caller *c)
@@ -398,34 +537,21 @@ static void do_core_option(struct caller *c)
 	c->watch->calls++;
 }
 
-static int flags(struct caller *c)
-{
-	static const int some[] = {
-		MSG_DONTWAIT, MSG_PEEK, MSG_TRUNC, MSG_NOSIGNAL, MSG_EOR,
-		MSG_WAITALL, MSG_CMSG_CLOEXEC,
-	};
-	int flags = rng_one_in(&c->rng, 2) ? MSG_DONTWAIT : 0;
-
-	if (rng_one_in(&c->rng, 2))
-		flags |= some[rng_below(&c->rng, ARRAY_SIZE(some))];
-	if (rng_one_in(&c->rng, 16))
-		flags |= odd_number(c);
-	return flags;
-}
-
-/* A bucket's length that the groups take, mostly */
-static size_t bucket(struct caller *c)
-{
-	static const size_t sizes[] = { 4, 8, 512, 1024, 4096, 16384 };
-
-	return rng_one_in(&c->rng, 8) ? length(c) : sizes[rng_below(&c->rng, ARRAY_SIZE(sizes))];
-}
-
 static void do_send(struct caller *c)
 {
 	size_t len = bucket(c);
 
 	CALL(c, sendto(any_fd(c), pointer(c, len), len, flags(c), NULL, 0));
+}
+
+static bool slots_used(void)
+{
+	int i;
+
+	for (i = 0; i < THREADS; i++)
+		if (watch[i].slots)
+			return true;
+	return false;
 }
 
 static void do_recv(struct caller *c)
@@ -434,7 +560,8 @@ static void do_recv(struct caller *c)
 	int how = flags(c);
 	long ret = CALL(c, recv(any_fd(c), pointer(c, len), len, how));
 
-	if (ret > 0 && !(how & MSG_TRUNC) && (size_t)ret > len)
+	/* Of a result in a slot it is that length, whatever room there is. */
+	if (ret > 0 && !(how & MSG_TRUNC) && (size_t)ret > len && !slots_used())
 		fail("sockfuzz: recv has returned %ld bytes for a buffer of %zu", ret, len);
 }
 
@@ -627,9 +754,8 @@ static void do_refused(struct caller *c)
 {
 	struct sockaddr_ored addr = { .sored_family = ORED_FAMILY_DEFAULT };
 	int pair[2];
-	void *map;
 
-	switch (rng_below(&c->rng, 5)) {
+	switch (rng_below(&c->rng, 4)) {
 	case 0:
 		CALL(c, connect(any_fd(c), (struct sockaddr *)&addr, sizeof(addr)));
 		break;
@@ -639,16 +765,8 @@ static void do_refused(struct caller *c)
 	case 2:
 		CALL(c, accept4(any_fd(c), NULL, NULL, 0));
 		break;
-	case 3:
-		CALL(c, socketpair(ORED_FAMILY_DEFAULT, SOCK_SEQPACKET, 0, pair));
-		break;
 	default:
-		c->watch->name = "mmap";
-		map = mmap(NULL, 4096, rng_below(&c->rng, 4), rng_one_in(&c->rng, 2) ?
-			   MAP_SHARED : MAP_PRIVATE, any_fd(c), rng_below(&c->rng, 3) * 4096);
-		if (map != MAP_FAILED)
-			munmap(map, 4096);
-		c->watch->calls++;
+		CALL(c, socketpair(ORED_FAMILY_DEFAULT, SOCK_SEQPACKET, 0, pair));
 	}
 }
 
@@ -753,7 +871,7 @@ static void make_calls(struct caller *c, int n)
 		do_setsockopt, do_getsockopt, do_core_option, do_send, do_recv,
 		do_sendmsg, do_recvmsg, do_mmsg, do_poll, do_epoll, do_ioctl,
 		do_name, do_bind, do_shutdown, do_refused, do_file, do_pass,
-		do_fork,
+		do_fork, do_slots,
 		/* More often */
 		do_send, do_recv, do_send, do_recv, do_getsockopt, do_getsockopt,
 		do_sendmsg, do_recvmsg, do_setup,
@@ -814,6 +932,7 @@ static void set_up(struct rng *rng, bool mapped)
 		/* Once in a while for root alone */
 		if (rng_one_in(rng, 8))
 			value.join.uid = 0;
+		value.join.flags = rng_one_in(rng, 2) ? ORED_JOIN_SLOTS : 0;
 		if (!mapped)
 			value.join.uid = ORED_ANYONE;
 		if (setsockopt(fd, SOL_ORED, ORED_SETUP, &value, len))
@@ -923,14 +1042,16 @@ static void run_batch(uint64_t seed, uint64_t batch, bool user)
 	_exit(0);
 }
 
-static uint64_t all_calls(void)
+/* Adds what a batch's threads have done. */
+static void add_batch(struct watch *sum)
 {
-	uint64_t sum = 0;
 	int i;
 
-	for (i = 0; i < THREADS; i++)
-		sum += watch[i].calls;
-	return sum;
+	for (i = 0; i < THREADS; i++) {
+		sum->calls += watch[i].calls;
+		sum->mapped += watch[i].mapped;
+		sum->posted += watch[i].posted;
+	}
 }
 
 /* False if any thread stands still, or the process failed. */
@@ -972,7 +1093,8 @@ static bool watch_batch(pid_t pid)
 
 int main(int argc, char **argv)
 {
-	uint64_t seed = 1, sequences = 1000, batch = 0, done = 0, calls = 0;
+	uint64_t seed = 1, sequences = 1000, batch = 0, done = 0;
+	struct watch sum = {};
 	bool user = false;
 	int i;
 
@@ -1017,8 +1139,9 @@ int main(int argc, char **argv)
 				seed, batch, BATCH, user ? " --user" : "");
 			return 1;
 		}
-		calls += all_calls();
+		add_batch(&sum);
 	}
-	printf("# sockfuzz: %lu sequences, %lu calls, none hung\n", done, calls);
+	printf("# sockfuzz: %lu sequences, %lu calls, none hung; %lu mappings of slots, %lu ops from them\n",
+	       done, sum.calls, sum.mapped, sum.posted);
 	return 0;
 }
