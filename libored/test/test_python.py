@@ -273,7 +273,7 @@ class State(unittest.TestCase):
 
     def test_group(self):
         data = abi.GROUP_STRUCT.pack(1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12,
-                                     13, 14, 15, 10, 17)
+                                     13, 14, 15, 10, 17, 18, 19)
         g = state.parse_group(data)
         self.assertEqual((g.abi, g.state, g.port, g.memory, g.in_flight),
                          (1, "joined", 11, 17, 4))
