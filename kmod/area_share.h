@@ -40,6 +40,7 @@ struct sk_buff;
  * @ended: told, with bottom halves off and no lock held, when @over has been set
  * @lock: protects what follows
  * @window: what the key that is given out gives access to; key 0: nothing is taken
+ * @past: the key before that one: who has it is late, not wrong
  * @pages: the place, from block @first on
  * @crc: receives the CRC32C of each block of the generation, or NULL
  * @first: see @pages
@@ -64,6 +65,7 @@ struct ored_take {
 
 	spinlock_t		lock;	/* what follows */
 	struct ored_window	window;
+	u64			past;
 	struct page		**pages;
 	u32			*crc;
 	u32			first;

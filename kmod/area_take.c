@@ -22,11 +22,27 @@
 #define PATIENCE_NS	(30 * NSEC_PER_SEC)	/* until a silent peer is given up */
 #define PAUSE_NS	(2 * NSEC_PER_MSEC)	/* when gradients come first there */
 
+/* The key isn't good any more. */
+static void close_window(struct ored_take *take)
+{
+	lockdep_assert_held(&take->lock);
+	if (take->window.key)
+		WRITE_ONCE(take->past, take->window.key);
+	take->window.key = 0;
+}
+
+static void open_window(struct ored_take *take)
+{
+	close_window(take);
+	do {
+		take->window.key = get_random_u64();
+	} while (!take->window.key);
+}
+
 /* It is over. Under its lock; the caller says so to @ended when he has let it go. */
 static void end(struct ored_take *take, int err)
 {
-	lockdep_assert_held(&take->lock);
-	take->window.key = 0;
+	close_window(take);
 	take->over = true;
 	take->err = err;
 	take->pto_at = U64_MAX;
@@ -237,12 +253,12 @@ void ored_take_begin(struct ored_take *take, struct ored_link *l, const struct o
 	u32 end = DIV_ROUND_UP_ULL(window->bytes, ORED_AREA_BLOCK);
 
 	spin_lock_bh(&take->lock);
+	close_window(take);
 	take->window = *window;
 	take->window.rank = l->rank;
 	take->window.rights = ORED_REMOTE_WRITE;
-	do {
-		take->window.key = get_random_u64();
-	} while (!take->window.key);
+	take->window.key = 0;
+	open_window(take);
 	ored_pull_begin(&take->pull, window->bytes, chunk_for(l), take->first, end);
 	connect(take, l);
 	spin_unlock_bh(&take->lock);
@@ -265,9 +281,7 @@ void ored_take_move(struct ored_take *take, struct ored_link *l)
 	}
 	ored_pull_give_up(&take->pull);
 	ored_pull_rechunk(&take->pull, chunk_for(l));
-	do {
-		take->window.key = get_random_u64();
-	} while (!take->window.key);
+	open_window(take);
 	connect(take, l);
 	spin_unlock_bh(&take->lock);
 	pump(take);
@@ -280,7 +294,7 @@ void ored_take_move(struct ored_take *take, struct ored_link *l)
 void ored_take_close(struct ored_take *take)
 {
 	spin_lock_bh(&take->lock);
-	take->window.key = 0;
+	close_window(take);
 	take->over = false;
 	take->pto_at = U64_MAX;
 	spin_unlock_bh(&take->lock);
@@ -326,6 +340,18 @@ static struct ored_take *find(struct ored_area *area, u64 key)
 			return take;
 	}
 	return NULL;
+}
+
+/* May a chunk with this key have been asked for, and be late? */
+static bool was_asked(struct ored_area *area, u64 key)
+{
+	struct ored_take *take;
+
+	list_for_each_entry_rcu(take, &area->takes, list) {
+		if (key && READ_ONCE(take->past) == key)
+			return true;
+	}
+	return false;
 }
 
 /* Calls for each part of the place that is in one page. */
@@ -483,7 +509,7 @@ enum ored_counter ored_take_data(struct ored_area *area, const struct ored_area_
 		return ORED_CNT_DUPLICATE;
 	if (err != -EBADMSG)
 		ored_area_refuse(rx->l, code_of(err), wr.block, wr.key);
-	return ORED_CNT_BAD_CHUNK;
+	return was_asked(area, wr.key) ? ORED_CNT_LATE : ORED_CNT_BAD_CHUNK;
 }
 
 /* What an asked peer says that it won't do. Return: 0, or why that is the end */
