@@ -220,15 +220,27 @@ static uint64_t outside(const void *bucket, const struct row *row, struct part p
 	return wrong;
 }
 
+/*
+ * By whole patterns as long as these are right: on hosts that share processors the
+ * time that checking takes is taken from who hasn't finished.
+ */
 static uint64_t differ(const void *bucket, const struct row *row, struct part part,
 		       const union elements *expected)
 {
 	size_t size = dtypes[row->dtype].size;
-	uint64_t i, wrong = 0;
+	uint64_t i = part.first, end = part.first + part.count, wrong = 0;
 
-	for (i = part.first; i < part.first + part.count; i++)
-		wrong += memcmp((const char *)bucket + i * size,
-				expected->bytes + i % PATTERN * size, size) != 0;
+	while (i < end) {
+		const char *at = (const char *)bucket + i * size;
+
+		if (i % PATTERN == 0 && end - i >= PATTERN &&
+		    !memcmp(at, expected->bytes, PATTERN * size)) {
+			i += PATTERN;
+			continue;
+		}
+		wrong += memcmp(at, expected->bytes + i % PATTERN * size, size) != 0;
+		i++;
+	}
 	return wrong;
 }
 
