@@ -42,7 +42,7 @@ def test_quiet():
 def test_late():
     """A rank doesn't post: its bound ends the op, with the mean of the others, and
     with the own numbers where that rank would have reduced."""
-    count, there = 6000, range(RANKS - 1)
+    count, there, over = 6000, range(RANKS - 1), -BOUND_US * 1000
     with Network(RANKS, netem=DELAY, offloads=False) as net, group_of(net) as group:
         parts = ledger.Map(count * 4, group[0].group().payload, RANKS)
         for op in range(4):
@@ -59,12 +59,14 @@ def test_late():
                     assert got[begin:end] == want[begin:end], (op, rank, chunk)
                 # Two ops that it has missed, and it isn't waited for any more.
                 assert result.limit == (abi.LIMIT_HARD if op < 2 else abi.LIMIT_COMPLETE)
-                assert result.elapsed_ns <= BOUND_US * 1000 + SLACK_NS, result.elapsed_ns
+                over = max(over, result.elapsed_ns - BOUND_US * 1000)
                 assert ledger.words(result.contributed) == set(there)
                 assert ledger.words(result.missing) == {RANKS - 1}
                 assert result.gather.missing == parts.bytes_of(parts.shard(RANKS - 1))
                 assert result.scatter.missing == parts.bytes_of(parts.shard(rank))
         assert group[0].peers()[RANKS - 1].status == abi.PEER_STALLED
+    tap.note(f"{over // 1000} us over the bound at most")
+    assert over <= SLACK_NS
 
 
 def test_overtaken():
