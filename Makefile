@@ -73,7 +73,7 @@ uninstall: headers ## what install put there
 
 .PHONY: unit
 unit: ## tests that need no kernel
-	$(MAKE) -C selftests unit
+	$(MAKE) -C selftests unit unit-arm64
 	$(MAKE) -C libored check
 	$(MAKE) -C tools check
 

@@ -3,7 +3,8 @@
  * A test program is some TEST(name) { ... } with CHECKs inside and TAP_MAIN.
  * Tests run in the order of the file and print TAP. A test without a single
  * CHECK executed has failed. ORED_SEED in the environment moves the random
- * numbers; what they start from is printed.
+ * numbers; what they start from is printed. ORED_STEP has tests of sheer number
+ * try every so many-th case only: for emulators.
  */
 #ifndef ORED_UNIT_TAP_H
 #define ORED_UNIT_TAP_H
@@ -76,6 +77,13 @@ static inline uint64_t tap_random(void)
 static inline uint32_t tap_below(uint32_t n)
 {
 	return (uint32_t)((tap_random() >> 32) * n >> 32);
+}
+
+static inline uint32_t tap_step(void)
+{
+	const char *env = getenv("ORED_STEP");
+
+	return env ? (uint32_t)strtoul(env, NULL, 0) : 1;
 }
 
 static inline int tap_main(void)

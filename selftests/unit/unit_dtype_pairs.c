@@ -95,10 +95,11 @@ TEST(bf16__widens)
 static void check_narrowing(u8 dtype)
 {
 	const u32 tie = dtype == ORED_F16 ? 0x1000 : 0x8000;
+	const u32 stride = 508 * tap_step() + 1;
 	u64 i;
 
 	for (i = 0; i < 1ULL << 32; i += i % (2 * tie) < tie - 2 || i % (2 * tie) > tie + 2 ?
-	     509 : 1) {
+	     stride : 1) {
 		u32 a = (u32)i;
 		u16 want = nearest16((double)f32_from(a), dtype);
 		u16 got = dtype == ORED_F16 ? ored_f16_narrow(a) : ored_bf16_narrow(a);
@@ -218,7 +219,7 @@ TEST(f64__adds)
 {
 	u32 i;
 
-	for (i = 0; i < 10000000; i++) {
+	for (i = 0; i < 10000000 / tap_step(); i++) {
 		u64 a = f64_corner(), b = f64_corner(), got;
 
 		if (i % 3 == 0)		/* nearly the opposite, or some digits smaller */
@@ -243,7 +244,7 @@ TEST(f64__scales)
 {
 	u32 i;
 
-	for (i = 0; i < 2000000; i++) {
+	for (i = 0; i < 2000000 / tap_step(); i++) {
 		u64 a = f64_corner(), got, want;
 		u32 mul = 1 + tap_below(256), div = 1 + tap_below(mul);
 
@@ -263,7 +264,7 @@ TEST(f64__means)
 {
 	u32 i, r;
 
-	for (i = 0; i < 300000; i++) {
+	for (i = 0; i < 300000 / tap_step(); i++) {
 		u64 x[5], got;
 		double quarter = -0.0;
 		struct ored_contribs c = {
@@ -320,7 +321,7 @@ static void check_integers(u8 dtype)
 {
 	u32 i, r;
 
-	for (i = 0; i < 1000000; i++) {
+	for (i = 0; i < 1000000 / tap_step(); i++) {
 		u32 nranks = 1 + tap_below(8), size = dtype == ORED_I32 ? 4 : 8;
 		u8 reduction = (u8)tap_below(4);
 		unsigned long present = 1 + tap_below((1U << nranks) - 1);
@@ -381,7 +382,7 @@ static void check_extremes(u8 dtype)
 {
 	u32 i, size = ored_dtype_size(dtype);
 
-	for (i = 0; i < 2000000; i++) {
+	for (i = 0; i < 2000000 / tap_step(); i++) {
 		u64 x[2] = { f64_corner(), f64_corner() }, got = 0, want;
 		u8 flat[16];
 		struct ored_contribs c = {

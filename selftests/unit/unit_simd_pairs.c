@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * The vector units against the reference, bit for bit: every dtype, reduction,
- * length and alignment; every ORED_STEP-th length, if that is in the environment,
- * for emulators. Built without sanitizers, for the number; guards stand
- * behind every result.
+ * length and alignment. Built without sanitizers, for the number; guards stand behind
+ * every result.
  */
 
 #include <string.h>
@@ -74,10 +73,10 @@ static void all_lengths(const struct ored_simd *unit, u8 dtype, u8 reduction, u3
 		.rank = shift % RANKS, .nranks = RANKS, .present = present,
 	};
 	u8 *dst = got + GUARD + 4 * (shift * 3 % SHIFTS);
-	u32 wrong = 0, step = getenv("ORED_STEP") ? (u32)atoi(getenv("ORED_STEP")) : 1;
+	u32 wrong = 0;
 
 	ored_reduce(want, &c, COUNT * size, dtype, reduction);
-	for (n = 0; n <= COUNT; n += in_place ? 1 + tap_below(61) : step) {
+	for (n = 0; n <= COUNT; n += in_place ? 1 + tap_below(61) : tap_step()) {
 		u32 len = n * size;
 
 		memset(dst, CANARY, len + GUARD);

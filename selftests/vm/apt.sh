@@ -32,13 +32,15 @@ apt_sources() {
 	[ -z "$security" ] || echo "deb $key$security $release-security main"
 }
 
-# Sets up the private state for Debian release $1 and reads the package lists.
+# Sets up the private state for Debian release $1 and reads the package lists, also
+# those of the other architecture $2, if there is one.
 apt_update() {
 	local dir=$cache/apt
 	mkdir -p "$dir"/{lists/partial,archives/partial}
 	: >"$dir/status"
 	apt_sources "$1" >"$dir/sources.list"
 	cat >"$apt_conf" <<-CONF
+	APT::Architectures { "$(dpkg --print-architecture)"; ${2:+"\"$2\";"} };
 	Dir::State "$dir";
 	Dir::State::lists "$dir/lists";
 	Dir::State::status "$dir/status";
