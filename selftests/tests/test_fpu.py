@@ -5,12 +5,14 @@
 place where it can't be used: the same bits, whichever it is and whenever it changes.
 """
 import contextlib
+import random
 import threading
 import time
 
 from lib import abi, module, tap
 from lib.log import Log
-from lib.sockets import Ranks
+from lib.netns import shared
+from lib.sockets import Ranks, reliable
 
 PARAMETER = "/sys/module/ored/parameters/inject_no_fpu"
 CHANGES = 50
@@ -74,6 +76,35 @@ def test_both_in_turns():
             ended.set()
             thread.join()
     tap.note(f"{ops} ops, {changes} changes")
+
+
+def numbers(rank):
+    """Any bits, but for the highest of the exponent: all between -2 and 2"""
+    bits = random.Random(rank).randbytes(9000)
+    return bytes(byte & 0xbf if at % 2 else byte for at, byte in enumerate(bits))
+
+
+def transformed(dtype):
+    """Two sums of any bits, of a group whose signs are always the same."""
+    found = []
+    with shared(3) as net, Ranks(net.hosts, epoch=1 << 40) as group:
+        for _ in range(2):
+            for rank, sock in enumerate(group):
+                sock.set(abi.OP, reliable(dtype=dtype, flags=abi.OP_HADAMARD_ON))
+                sock.send(numbers(rank))
+            found.append({sock.take(9000) for sock in group})
+    assert all(len(taken) == 1 for taken in found)
+    return found
+
+
+@tap.cases(abi.F32, abi.F16, abi.BF16)
+def test_transform(dtype):
+    """It too gives the same bits by the vector unit and without."""
+    with restored():
+        use_fpu(True)
+        by_vectors = transformed(dtype)
+        use_fpu(False)
+        assert transformed(dtype) == by_vectors
 
 
 tap.main(globals())
