@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * The vector units against the reference, bit for bit: every dtype, reduction,
- * length and alignment. Built without sanitizers, for the number; guards stand behind
- * every result.
+ * length and alignment; in emulators fewer and shorter ones. Built without sanitizers,
+ * for the number; guards stand behind every result.
  */
 
 #include <string.h>
@@ -12,15 +12,15 @@
 
 #define COUNT		4096		/* elements */
 #define RANKS		3
-#define SHIFTS		16		/* of 4 bytes each: a cache line */
+#define LINE		64		/* bytes of a cache line: all places in it */
 #define GUARD		64		/* bytes */
 #define BYTES		(COUNT * 8)
 #define CANARY		0xa5
 
-static u8 own[BYTES + 64] __attribute__((__aligned__(64)));
-static u8 staged[RANKS * (BYTES + 64)] __attribute__((__aligned__(64)));
-static u8 want[BYTES + 64] __attribute__((__aligned__(64)));
-static u8 got[GUARD + BYTES + 64 + GUARD] __attribute__((__aligned__(64)));
+static u8 own[BYTES + LINE] __attribute__((__aligned__(64)));
+static u8 staged[RANKS * (BYTES + LINE)] __attribute__((__aligned__(64)));
+static u8 want[BYTES + LINE] __attribute__((__aligned__(64)));
+static u8 got[GUARD + BYTES + LINE + GUARD] __attribute__((__aligned__(64)));
 
 static const struct ored_simd *units[MAX_UNITS];
 static u32 count;
@@ -61,27 +61,38 @@ static void fill(u8 *p, size_t bytes, u8 dtype, bool tame)
 	}
 }
 
-/* One combination at one alignment, in all lengths; the reference once for all */
+/* What own data, ... are shifted by: as little as the dtype allows, but 4 bytes for F64 */
+static u32 shift_bytes(u8 dtype)
+{
+	return ored_dtype_size(dtype) == 2 ? 2 : 4;
+}
+
+/*
+ * One combination at one alignment, in all lengths; the reference once for all. 16-bit
+ * elements have twice as many places: each length is tried at every other one of them.
+ */
 static void all_lengths(const struct ored_simd *unit, u8 dtype, u8 reduction, u32 shift,
 			const unsigned long *present, bool in_place)
 {
-	u32 size = ored_dtype_size(dtype), n;
+	u32 size = ored_dtype_size(dtype), step = shift_bytes(dtype), n;
 	struct ored_contribs c = {
-		.own = own + 4 * shift,
-		.staged = staged + 4 * (shift * 7 % SHIFTS),
-		.stride = BYTES + 4 * (shift * 5 % SHIFTS),
+		.own = own + shift * step,
+		.staged = staged + shift * 7 * step % LINE,
+		.stride = BYTES + shift * 5 * step % LINE,
 		.rank = shift % RANKS, .nranks = RANKS, .present = present,
 	};
-	u8 *dst = got + GUARD + 4 * (shift * 3 % SHIFTS);
+	u8 *dst = got + GUARD + shift * 3 * step % LINE;
+	const u32 most = COUNT / tap_step(), among = in_place ? 61 : 2 * tap_step() - 1;
+	const u32 least = size == 2 ? 2 : 1;
 	u32 wrong = 0;
 
-	ored_reduce(want, &c, COUNT * size, dtype, reduction);
-	for (n = 0; n <= COUNT; n += in_place ? 1 + tap_below(61) : tap_step()) {
+	ored_reduce(want, &c, most * size, dtype, reduction);
+	for (n = shift / 2 % least; n <= most; n += least + tap_below(among)) {
 		u32 len = n * size;
 
 		memset(dst, CANARY, len + GUARD);
 		if (in_place) {
-			memcpy(dst, own + 4 * shift, len);
+			memcpy(dst, own + shift * step, len);
 			c.own = dst;
 		}
 		unit_reduce(unit, dst, &c, len, dtype, reduction);
@@ -99,7 +110,7 @@ static void all_shifts(u8 dtype, u8 reduction)
 	u32 u, shift;
 
 	for (u = 0; u < count; u++) {
-		for (shift = 0; shift < SHIFTS; shift++) {
+		for (shift = 0; shift < LINE / shift_bytes(dtype); shift++) {
 			fill(own, sizeof(own), dtype, shift & 1);
 			fill(staged, sizeof(staged), dtype, shift & 1);
 			all_lengths(units[u], dtype, reduction, shift, NULL, false);
