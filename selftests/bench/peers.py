@@ -77,12 +77,14 @@ def mpi(step, folder, hosts):
 
 
 def wait_for_ranks(process, folder):
-    """Until rank 0 has printed its first line, or has gone."""
+    """Until rank 0 has printed its first line."""
     path = os.path.join(folder, "0.out")
     while process.poll() is None:
         if os.path.exists(path) and os.path.getsize(path):
             return
         time.sleep(0.05)
+    errors(folder)
+    raise SystemExit("peers: the ranks have gone before there was cross traffic")
 
 
 def slowest(folder):
