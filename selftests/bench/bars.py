@@ -6,6 +6,11 @@ import os
 TOP = os.path.dirname(os.path.dirname(os.path.dirname(os.path.realpath(__file__))))
 
 
+def percentile(values, share):
+    """The least of them that so many are not above"""
+    return sorted(values)[max(0, -int(-len(values) * share // 1) - 1)]
+
+
 class Bars:
     """bar() each figure that has a limit, note() the others; then close()."""
 
