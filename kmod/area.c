@@ -272,12 +272,13 @@ static struct ored_area *publish(struct ored_net *on, struct ored_area *area,
 				 const struct ored_area_conf *conf, u32 *rights, char *why)
 {
 	struct ored_area *old;
-	int err = 0;
+	bool taken;
+	int err;
 
 	mutex_lock(&on->lock);
-	if (!find(on, conf->name))
-		err = ored_share_check(on, area, why);
-	if (!find(on, conf->name) && !err) {
+	taken = find(on, conf->name);
+	err = taken ? 0 : ored_share_check(on, area, why);
+	if (!taken && !err) {
 		ored_share_begin(area);
 		kref_get(&area->ref);
 		atomic_inc(&area->handles);
