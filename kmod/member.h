@@ -54,6 +54,10 @@
  * of an op that isn't whole, or describes it, waits until nobody writes into it
  * any more: it was sealed when the op ended. He spins, under ored_member.lock too,
  * so writers keep bottom halves off, and with them preemption, and take no lock.
+ * A post from a mapped slot (mapped.h) changes the place that they write to: it keeps
+ * them out by ORED_MOVING and waits likewise. Who takes such an op's result first has
+ * trains be filled from the kernel's copy (ored_slot.from), and then waits until none
+ * is being filled any more (ored_slot.readers).
  *
  * The timer that keeps bounds fires in hard interrupt context, where none of
  * these locks may be taken: it only wakes the waiter and the group's worker.
