@@ -95,12 +95,12 @@ HOURS		?= 1
 
 .PHONY: soak
 soak: ## random tests on the debug kernels, with new seeds, for HOURS=1
-	selftests/deps build vm check
+	selftests/deps build vm check demo
 	selftests/soak --hours '$(HOURS)'
 
 .PHONY: fuzz-full
 fuzz-full: ## 200,000 random call sequences, 1,000,000 damaged packets, twice each
-	selftests/deps build vm check
+	selftests/deps build vm check demo
 	ORED_FUZZ=200000 selftests/run --kernel debug test_sockfuzz test_pktfuzz
 
 .PHONY: proofs
@@ -109,7 +109,7 @@ proofs: ## the arithmetic of 16-bit floats exhaustively, 15 billion sums of F32;
 
 .PHONY: coverage
 coverage: ## which lines of the module the kernel selftests run, and why not all
-	selftests/deps build vm check
+	selftests/deps build vm check demo
 	rm -rf build/coverage
 	selftests/run --kernel debug --coverage build/coverage $(TESTS)
 	selftests/vm/debug/coverage --lines --least 85 \
