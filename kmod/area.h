@@ -121,8 +121,11 @@ struct ored_area_copy {
  * @state: see "Locking"
  * @complete: newest own step that all holders have, or ORED_NO_STEP
  * @sealing: a commit is under way
+ * @filling: the open slot is being read into, from a peer
  * @shared: in ored_net.shared, under its lock; read under RCU
  * @takes: all that is being taken over; read under RCU, changed under @state
+ * @inquiries: who wants to know what there is; likewise
+ * @readers: those in the two lists who read; none comes when @dead
  * @target: who keeps copies of the own generations, copies - 1 of them
  * @share: offers, answers and publishes
  * @session: of the membership over which it did so last
@@ -151,8 +154,11 @@ struct ored_area {
 	spinlock_t		state;	/* looking at them in any context */
 	u64			complete;
 	bool			sealing;
+	bool			filling;
 	struct list_head	shared;
 	struct list_head	takes;
+	struct list_head	inquiries;
+	u32			readers;
 	struct ored_target	*target;
 	struct delayed_work	share;
 	u32			session;
@@ -213,6 +219,8 @@ int ored_area_generations(struct ored_area *area, struct ored_generation **gens,
 			  char *why);
 int ored_area_read(struct ored_area *area, const struct ored_area_read *read, u32 rights,
 		   char *why);
+int ored_area_newest(struct ored_area *area, struct ored_area_newest *newest, long patience,
+		     char *why);
 
 /* area_sock.c: handles */
 int ored_area_sock_init(void);

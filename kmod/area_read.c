@@ -237,29 +237,13 @@ static int read_block(struct ored_area *area, const struct ored_area_read *read,
 	return err;
 }
 
-/**
- * ored_area_read() - copies a range of a generation that is here, verified
- * @area: the area
- * @read: what and where to
- * @rights: of the handle
- * @why: receives a sentence if it is refused
- *
- * Return: 0 or negative errno
- */
-int ored_area_read(struct ored_area *area, const struct ored_area_read *read, u32 rights,
-		   char *why)
+/* Reads what is here. */
+static int read_here(struct ored_area *area, const struct ored_area_read *read, char *why)
 {
 	u64 at = read->offset, left = read->length;
 	u8 *block;
 	int err = 0;
 
-	if (!(rights & ORED_AREA_MAY_READ) || (!read->buffer && !(rights & ORED_AREA_MAY_WRITE)))
-		return ored_refuse(why, EACCES, "this handle may not do that");
-	if (read->holder != ORED_ANY_HOLDER && read->holder != area->conf.owner)
-		return ored_refuse(why, ENOENT, "rank %u is not a holder that can be asked",
-				   read->holder);
-	if (!left || at + left < at)
-		return ored_refuse(why, ERANGE, "%llu bytes from %llu on are no range", left, at);
 	block = kvmalloc(ORED_AREA_BLOCK, GFP_KERNEL_ACCOUNT);
 	if (!block)
 		return ored_refuse(why, ENOMEM, "out of memory");
@@ -274,5 +258,108 @@ int ored_area_read(struct ored_area *area, const struct ored_area_read *read, u3
 		cond_resched();
 	}
 	kvfree(block);
+	return err;
+}
+
+/**
+ * ored_area_read() - copies a range of a generation, verified
+ * @area: the area
+ * @read: what and where to
+ * @rights: of the handle
+ * @why: receives a sentence if it is refused
+ *
+ * Return: 0 or negative errno
+ */
+int ored_area_read(struct ored_area *area, const struct ored_area_read *read, u32 rights,
+		   char *why)
+{
+	char here[ORED_ERROR_MAX];
+	int err, elsewhere;
+
+	if (!(rights & ORED_AREA_MAY_READ) || (!read->buffer && !(rights & ORED_AREA_MAY_WRITE)))
+		return ored_refuse(why, EACCES, "this handle may not do that");
+	if (read->holder != ORED_ANY_HOLDER && read->holder >= area->conf.nranks)
+		return ored_refuse(why, ENOENT, "the group has no rank %u", read->holder);
+	if (read->rank >= area->conf.nranks)
+		return ored_refuse(why, ENOENT, "the group has no rank %u", read->rank);
+	if (!read->length || read->offset + read->length < read->offset)
+		return ored_refuse(why, ERANGE, "%llu bytes from %llu on are no range",
+				   (u64)read->length, (u64)read->offset);
+	if (area->conf.nranks == 1 || read->holder == area->conf.owner)
+		return read_here(area, read, why);
+	if (read->holder != ORED_ANY_HOLDER)
+		return ored_fetch(area, read, why);
+	err = read_here(area, read, why);
+	if (err != -ENOENT && err != -EBADMSG)
+		return err;
+	/* Where it was sought first says most if there is nobody to be asked. */
+	memcpy(here, why, sizeof(here));
+	elsewhere = ored_fetch(area, read, why);
+	if (elsewhere != -ENOTCONN && (elsewhere != -ENOENT || err == -ENOENT))
+		return elsewhere;
+	scnprintf(why, ORED_ERROR_MAX, "%s%s", here,
+		  elsewhere == -ENOENT ? "; no other rank has it" : "");
+	return err;
+}
+
+static void note_own(struct ored_area *area, struct ored_area_newest *newest)
+{
+	const struct ored_generations *gens = &area->copy[0].gens;
+
+	spin_lock_bh(&area->state);
+	newest->step = step_in(gens, ored_generations_newest(gens));
+	spin_unlock_bh(&area->state);
+	newest->holders[0] = 1;
+}
+
+static int ask_all(struct ored_area *area, struct ored_area_newest *newest,
+		   struct ored_inquiry *inquiry, long patience, char *why)
+{
+	u32 r;
+	int err;
+
+	inquiry->ranks = kvcalloc(area->conf.nranks, sizeof(*inquiry->ranks), GFP_KERNEL_ACCOUNT);
+	if (!inquiry->ranks)
+		return ored_refuse(why, ENOMEM, "out of memory");
+	inquiry->query.rank = ORED_ANY_RANK;
+	inquiry->query.step = ORED_NO_STEP;
+	inquiry->only = ORED_ANY_HOLDER;
+	err = ored_inquire(area, inquiry, patience, why);
+	newest->step = ored_survey_newest(inquiry->ranks, area->conf.nranks);
+	for (r = 0; r < area->conf.nranks; r++) {
+		if (test_bit(r, inquiry->answered))
+			newest->holders[r / 64] |= 1ULL << (r % 64);
+	}
+	/* Nobody looks at it: it is in no list, or it was never. */
+	synchronize_rcu();
+	kvfree(inquiry->ranks);
+	return err;
+}
+
+/**
+ * ored_area_newest() - the newest step of which all ranks' states are somewhere
+ * @area: the area
+ * @newest: receives it
+ * @patience: for how long to wait for those who don't answer, jiffies
+ * @why: receives a sentence if it can't be
+ *
+ * Return: 0, -ENOTCONN, -ENODEV, -ENOMEM or -EINTR
+ */
+int ored_area_newest(struct ored_area *area, struct ored_area_newest *newest, long patience,
+		     char *why)
+{
+	struct ored_inquiry *inquiry;
+	int err;
+
+	memset(newest, 0, sizeof(*newest));
+	if (area->conf.nranks == 1) {
+		note_own(area, newest);
+		return READ_ONCE(area->dead) ? ored_area_gone(why) : 0;
+	}
+	inquiry = kzalloc(sizeof(*inquiry), GFP_KERNEL_ACCOUNT);
+	if (!inquiry)
+		return ored_refuse(why, ENOMEM, "out of memory");
+	err = ask_all(area, newest, inquiry, patience, why);
+	kfree(inquiry);
 	return err;
 }

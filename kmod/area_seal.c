@@ -128,6 +128,8 @@ static int check(struct ored_area *area, const struct ored_commit *commit, char 
 
 	if (area->dead)
 		return ored_area_gone(why);
+	if (area->filling)
+		return ored_refuse(why, EBUSY, "the slot is being read into");
 	if (commit->bytes > area->conf.bytes)
 		return ored_refuse(why, EMSGSIZE, "%llu bytes are more than the area's %llu",
 				   (u64)commit->bytes, (u64)area->conf.bytes);
@@ -196,7 +198,7 @@ static void renew(struct ored_area *area, u32 slot)
  * @area: the area
  * @why: receives a sentence if it is refused
  *
- * Return: 0, -ENODEV or -EINTR
+ * Return: 0, -ENODEV, -EBUSY or -EINTR
  */
 int ored_area_abort(struct ored_area *area, char *why)
 {
@@ -207,6 +209,8 @@ int ored_area_abort(struct ored_area *area, char *why)
 		return err;
 	if (area->dead)
 		err = ored_area_gone(why);
+	else if (area->filling)
+		err = ored_refuse(why, EBUSY, "the slot is being read into");
 	else
 		renew(area, area->copy[0].gens.open);
 	mutex_unlock(&area->lock);

@@ -65,6 +65,25 @@ static struct ored_area_slot *find(const struct serving *s, u64 *bytes)
 	return NULL;
 }
 
+/* Finds an area in which it is. Return: false if there is none */
+static bool find_area(struct serving *s)
+{
+	struct ored_area *area;
+	bool found;
+	u64 bytes;
+
+	for (area = ored_shared_next(s->l->m, NULL); area;
+	     area = ored_shared_next(s->l->m, area)) {
+		s->area = area;
+		spin_lock(&area->state);
+		found = find(s, &bytes);
+		spin_unlock(&area->state);
+		if (found)
+			return true;
+	}
+	return false;
+}
+
 static u8 check(const struct serving *s, u64 bytes)
 {
 	const struct ored_ask *ask = s->ask;
@@ -227,17 +246,16 @@ static u8 send_some(struct serving *s)
 
 /**
  * ored_serve() - a peer asks for chunks
- * @area: that of the rank it has come to
  * @rx: the packet
  *
  * Return: the counter of what has become of it
  */
-enum ored_counter ored_serve(struct ored_area *area, const struct ored_area_rx *rx)
+enum ored_counter ored_serve(const struct ored_area_rx *rx)
 {
 	u8 buffer[ORED_ASK_BYTES];
 	struct ored_ask ask;
 	struct serving s = {
-		.area = area, .l = rx->l, .ask = &ask, .clock = rx->pkt->clock,
+		.l = rx->l, .ask = &ask, .clock = rx->pkt->clock,
 	};
 	const void *content;
 	u8 code = ORED_AREA_HAVE;
@@ -247,11 +265,15 @@ enum ored_counter ored_serve(struct ored_area *area, const struct ored_area_rx *
 	if (!content || ored_ask_parse(content, rx->len, &ask))
 		return ORED_CNT_BAD_CONTROL;
 	s.left = ask.mask;
+	if (!find_area(&s))
+		code = s.area ? ORED_AREA_NONE : ORED_AREA_NO_AREA;
 	while (s.left && code == ORED_AREA_HAVE)
 		code = send_some(&s);
 	if (code == ORED_AREA_HAVE || code == ORED_AREA_TAKING)
 		return ORED_CNT_MAX;
 	ored_area_refuse(rx->l, code, ask.block, ask.key);
 	/* What is gone may have been asked for in good faith. */
-	return code == ORED_AREA_NONE ? ORED_CNT_LATE : ORED_CNT_BAD_CHUNK;
+	if (code == ORED_AREA_NONE || code == ORED_AREA_NO_AREA)
+		return ORED_CNT_LATE;
+	return ORED_CNT_BAD_CHUNK;
 }

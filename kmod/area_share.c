@@ -34,6 +34,27 @@ static struct ored_area *area_of(const struct ored_member *m)
 	return area && area->conf.nranks == m->nranks ? area : NULL;
 }
 
+/**
+ * ored_shared_next() - all areas of a group that are here, one after the other
+ * @m: a membership of it; under RCU
+ * @area: the one before, or NULL
+ *
+ * Return: NULL: that was the last
+ */
+struct ored_area *ored_shared_next(const struct ored_member *m, struct ored_area *area)
+{
+	struct list_head *at = area ? &area->shared : &m->on->shared;
+	struct ored_area *next;
+
+	for (;;) {
+		next = list_next_or_null_rcu(&m->on->shared, at, struct ored_area, shared);
+		if (!next || (next->conf.group == m->conf.group &&
+			      next->conf.nranks == m->nranks))
+			return next;
+		at = &next->shared;
+	}
+}
+
 /* The membership that an area's rank has now, the newest. Under RCU */
 static struct ored_member *member_of(const struct ored_area *area)
 {
@@ -45,6 +66,27 @@ static struct ored_member *member_of(const struct ored_area *area)
 			continue;
 		/* Pairs with the release in try_finish(): the payload is set. */
 		if (smp_load_acquire(&m->state) == ORED_STATE_JOINED)
+			best = m;
+	}
+	return best;
+}
+
+/**
+ * ored_share_member() - over which membership peers can be asked
+ * @area: the area; under RCU
+ *
+ * Return: that of its rank, or of another one of the group that is here, or NULL
+ */
+struct ored_member *ored_share_member(const struct ored_area *area)
+{
+	struct ored_member *m, *best = member_of(area);
+
+	if (best)
+		return best;
+	list_for_each_entry_rcu(m, &area->on->members, list) {
+		if (m->conf.group == area->conf.group && m->nranks == area->conf.nranks &&
+		    /* As above */
+		    smp_load_acquire(&m->state) == ORED_STATE_JOINED)
 			best = m;
 	}
 	return best;
@@ -478,6 +520,7 @@ static void begin(struct ored_area *area, struct ored_area_copy *copy,
 	copy->take.pages = slot->pages;
 	copy->take.crc = slot->crc;
 	copy->take.first = 0;
+	copy->take.end = ored_area_blocks(offer->bytes);
 	copy->take.rank = copy->rank;
 	copy->take.step = offer->step;
 	copy->take.digest = offer->digest;
@@ -643,6 +686,7 @@ void ored_share_init(struct ored_area *area)
 
 	INIT_LIST_HEAD(&area->shared);
 	INIT_LIST_HEAD(&area->takes);
+	INIT_LIST_HEAD(&area->inquiries);
 	INIT_DELAYED_WORK(&area->share, share_work);
 	for (c = 1; c < area->ncopies; c++) {
 		area->target[c - 1].rank = ored_placement_holder(&area->place, area->conf.owner,
@@ -667,7 +711,7 @@ void ored_share_begin(struct ored_area *area)
  * ored_share_stop() - peers can't reach the area any more
  * @area: dead, its lock not held; process context
  *
- * When it returns, nothing is being taken over any more.
+ * When it returns, nothing is being taken over any more, and nobody reads from peers.
  */
 void ored_share_stop(struct ored_area *area)
 {
@@ -683,23 +727,22 @@ void ored_share_stop(struct ored_area *area)
 	cancel_delayed_work_sync(&area->share);
 	for (c = 1; c < area->ncopies; c++)
 		ored_take_close(&area->copy[c].take);
+	wake_up_all(&area->wait);
+	wait_event(area->wait, !READ_ONCE(area->readers));
 }
 
-/* There is no area here. */
-static enum ored_counter nothing(const struct ored_area_rx *rx, u8 kind)
+/* There is no area of that rank here. */
+static enum ored_counter nothing(const struct ored_area_rx *rx)
 {
 	u8 buffer[ORED_OFFER_BYTES + ORED_AREA_META_MAX];
 	struct ored_offer offer;
-	struct ored_ask ask;
 	const void *content;
 
 	if (rx->len > sizeof(buffer))
 		return ORED_CNT_LATE;
 	content = skb_header_pointer(rx->skb, rx->offset, rx->len, buffer);
-	if (content && kind == ORED_AREA_OFFER && !ored_offer_parse(content, rx->len, &offer))
+	if (content && !ored_offer_parse(content, rx->len, &offer))
 		send_answer(rx->l, &offer, ORED_AREA_NO_AREA, 0);
-	else if (content && kind == ORED_AREA_ASK && !ored_ask_parse(content, rx->len, &ask))
-		ored_area_refuse(rx->l, ORED_AREA_NO_AREA, ask.block, ask.key);
 	return ORED_CNT_LATE;
 }
 
@@ -716,19 +759,21 @@ enum ored_counter ored_area_rx(const struct ored_area_rx *rx)
 
 	if (skb_copy_bits(rx->skb, rx->offset, &kind, sizeof(kind)))
 		return ORED_CNT_BAD_CONTROL;
-	if (!area)
-		return nothing(rx, kind);
 	switch (kind) {
 	case ORED_AREA_OFFER:
-		return offered(area, rx);
+		return area ? offered(area, rx) : nothing(rx);
 	case ORED_AREA_ANSWER:
-		return answered(area, rx);
+		return area ? answered(area, rx) : ORED_CNT_LATE;
 	case ORED_AREA_ASK:
-		return ored_serve(area, rx);
+		return ored_serve(rx);
 	case ORED_AREA_DATA:
-		return ored_take_data(area, rx);
+		return ored_take_data(rx);
 	case ORED_AREA_REFUSE:
-		return ored_take_refused(area, rx);
+		return ored_take_refused(rx);
+	case ORED_AREA_QUERY:
+		return ored_area_queried(rx);
+	case ORED_AREA_TELL:
+		return ored_area_told(rx);
 	default:
 		return ORED_CNT_BAD_CONTROL;
 	}

@@ -11,6 +11,8 @@
 #include "lock.h"
 #include "value.h"
 
+#define NEWEST_PATIENCE	(2 * HZ)	/* with peers that don't answer, without SO_RCVTIMEO */
+
 /**
  * struct ored_area_sock - a handle
  * @sk: its generic part; must be first
@@ -336,6 +338,17 @@ static int get_generations(struct ored_area_sock *as, const struct out *out, cha
 	return err;
 }
 
+static int get_newest(struct ored_area_sock *as, const struct out *out, char *why)
+{
+	long patience = sock_rcvtimeo(&as->sk, false);
+	struct ored_area_newest newest;
+
+	if (patience == MAX_SCHEDULE_TIMEOUT)
+		patience = NEWEST_PATIENCE;
+	return ored_area_newest(as->area, &newest, patience, why) ?:
+	       write_out(out, &newest, sizeof(newest), why);
+}
+
 static int get_list(struct ored_area_sock *as, const struct out *out, char *why)
 {
 	struct ored_area_entry *entries;
@@ -366,7 +379,7 @@ static int read_option(struct socket *sock, int name, const struct out *out, cha
 	case ORED_AREA_GENERATIONS:
 		return need_area(as, 0, why) ?: get_generations(as, out, why);
 	case ORED_AREA_NEWEST:
-		return ored_refuse(why, EOPNOTSUPP, "option %d is not built yet", name);
+		return need_area(as, 0, why) ?: get_newest(as, out, why);
 	default:
 		return ored_refuse(why, ENOPROTOOPT, "option %d can't be read here", name);
 	}

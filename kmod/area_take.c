@@ -243,15 +243,12 @@ static void connect(struct ored_take *take, struct ored_link *l)
 
 /**
  * ored_take_begin() - begins to take over
- * @take: closed, with @pages, @crc, @first, @rank, @step and @digest set
+ * @take: closed, with @pages, @crc, @first, @end, @rank, @step and @digest set
  * @l: from whom; under RCU
- * @window: the place: @bytes of the generation, @serial of the place; gets a key here.
- *	All from block @first to the end that @bytes imply is taken
+ * @window: the place: @bytes of the generation, @serial of the place; gets a key here
  */
 void ored_take_begin(struct ored_take *take, struct ored_link *l, const struct ored_window *window)
 {
-	u32 end = DIV_ROUND_UP_ULL(window->bytes, ORED_AREA_BLOCK);
-
 	spin_lock_bh(&take->lock);
 	close_window(take);
 	take->window = *window;
@@ -259,7 +256,8 @@ void ored_take_begin(struct ored_take *take, struct ored_link *l, const struct o
 	take->window.rights = ORED_REMOTE_WRITE;
 	take->window.key = 0;
 	open_window(take);
-	ored_pull_begin(&take->pull, window->bytes, chunk_for(l), take->first, end);
+	ored_pull_begin(&take->pull, window->bytes, chunk_for(l), take->first,
+			take->end);
 	connect(take, l);
 	spin_unlock_bh(&take->lock);
 	pump(take);
@@ -331,25 +329,31 @@ bool ored_take_is(struct ored_take *take, u64 step, u32 digest, u32 serial)
 	return is;
 }
 
-static struct ored_take *find(struct ored_area *area, u64 key)
+static struct ored_take *find(const struct ored_member *m, u64 key)
 {
+	struct ored_area *area;
 	struct ored_take *take;
 
-	list_for_each_entry_rcu(take, &area->takes, list) {
-		if (READ_ONCE(take->window.key) == key)
-			return take;
+	for (area = ored_shared_next(m, NULL); area; area = ored_shared_next(m, area)) {
+		list_for_each_entry_rcu(take, &area->takes, list) {
+			if (READ_ONCE(take->window.key) == key)
+				return take;
+		}
 	}
 	return NULL;
 }
 
 /* May a chunk with this key have been asked for, and be late? */
-static bool was_asked(struct ored_area *area, u64 key)
+static bool was_asked(const struct ored_member *m, u64 key)
 {
+	struct ored_area *area;
 	struct ored_take *take;
 
-	list_for_each_entry_rcu(take, &area->takes, list) {
-		if (key && READ_ONCE(take->past) == key)
-			return true;
+	for (area = ored_shared_next(m, NULL); area; area = ored_shared_next(m, area)) {
+		list_for_each_entry_rcu(take, &area->takes, list) {
+			if (key && READ_ONCE(take->past) == key)
+				return true;
+		}
 	}
 	return false;
 }
@@ -398,9 +402,11 @@ static void look_at(struct ored_take *take, u32 block, u32 crc, bool whole)
 	lockdep_assert_held(&take->lock);
 	if (good && take->crc)
 		take->crc[block] = crc;
-	if (ored_pull_verified(&take->pull, block, good))
+	if (ored_pull_verified(&take->pull, block, good)) {
+		take->bad = block;
 		end(take, -EBADMSG);
-	else if (ored_pull_complete(&take->pull))
+	}
+	if (is_open(take) && ored_pull_complete(&take->pull))
 		end(take, 0);
 }
 
@@ -474,12 +480,11 @@ static int take_in(struct ored_take *take, const struct ored_area_rx *rx,
 
 /**
  * ored_take_data() - a chunk has come
- * @area: that of the rank it has come to
  * @rx: the packet
  *
  * Return: the counter of what has become of it
  */
-enum ored_counter ored_take_data(struct ored_area *area, const struct ored_area_rx *rx)
+enum ored_counter ored_take_data(const struct ored_area_rx *rx)
 {
 	u8 buffer[ORED_WRITE_BYTES];
 	struct ored_take *take;
@@ -492,7 +497,9 @@ enum ored_counter ored_take_data(struct ored_area *area, const struct ored_area_
 				    buffer);
 	if (!header || ored_write_parse(header, rx->len, &wr))
 		return ORED_CNT_BAD_CONTROL;
-	take = find(area, wr.key);
+	if (!ored_shared_next(rx->l->m, NULL))
+		return ORED_CNT_LATE;
+	take = find(rx->l->m, wr.key);
 	if (take) {
 		spin_lock(&take->lock);
 		err = take_in(take, rx, &wr);
@@ -509,7 +516,7 @@ enum ored_counter ored_take_data(struct ored_area *area, const struct ored_area_
 		return ORED_CNT_DUPLICATE;
 	if (err != -EBADMSG)
 		ored_area_refuse(rx->l, code_of(err), wr.block, wr.key);
-	return was_asked(area, wr.key) ? ORED_CNT_LATE : ORED_CNT_BAD_CHUNK;
+	return was_asked(rx->l->m, wr.key) ? ORED_CNT_LATE : ORED_CNT_BAD_CHUNK;
 }
 
 /* What an asked peer says that it won't do. Return: 0, or why that is the end */
@@ -530,12 +537,11 @@ static int why_end(u8 code)
 
 /**
  * ored_take_refused() - a peer refuses what it was asked for
- * @area: that of the rank it has come to
  * @rx: the packet
  *
  * Return: the counter of what has become of it
  */
-enum ored_counter ored_take_refused(struct ored_area *area, const struct ored_area_rx *rx)
+enum ored_counter ored_take_refused(const struct ored_area_rx *rx)
 {
 	u8 buffer[ORED_REFUSE_BYTES];
 	struct ored_refusal refusal;
@@ -547,7 +553,7 @@ enum ored_counter ored_take_refused(struct ored_area *area, const struct ored_ar
 				     buffer);
 	if (!content || ored_refuse_parse(content, rx->len, &refusal))
 		return ORED_CNT_BAD_CONTROL;
-	take = find(area, refusal.key);
+	take = find(rx->l->m, refusal.key);
 	if (!take)
 		return ORED_CNT_LATE;
 	spin_lock(&take->lock);

@@ -236,3 +236,128 @@ void ored_refuse_build(void *data, const struct ored_refusal *refusal)
 	ored_put32(p + 4, refusal->block);
 	ored_put64(p + 8, refusal->key);
 }
+
+/**
+ * ored_query_parse() - decodes a QUERY
+ * @data: what follows the header
+ * @len: bytes of it
+ * @query: receives the fields
+ *
+ * Return: 0 or -EBADMSG
+ */
+int ored_query_parse(const void *data, size_t len, struct ored_query *query)
+{
+	const u8 *p = data;
+
+	if (!is_kind(p, len, ORED_AREA_QUERY, ORED_QUERY_BYTES))
+		return -EBADMSG;
+	query->flags = p[1];
+	query->first = ored_get16(p + 2);
+	query->id = ored_get32(p + 4);
+	query->step = ored_get64(p + 8);
+	query->rank = ored_get16(p + 16);
+	return 0;
+}
+
+/**
+ * ored_query_build() - writes a QUERY
+ * @data: room for ORED_QUERY_BYTES
+ * @query: the fields
+ */
+void ored_query_build(void *data, const struct ored_query *query)
+{
+	u8 *p = data;
+
+	memset(p, 0, ORED_QUERY_BYTES);
+	p[0] = ORED_AREA_QUERY;
+	p[1] = query->flags;
+	ored_put16(p + 2, query->first);
+	ored_put32(p + 4, query->id);
+	ored_put64(p + 8, query->step);
+	ored_put16(p + 16, query->rank);
+}
+
+/**
+ * ored_tell_parse() - decodes what stands before the generations that are told
+ * @data: what follows the header, at least ORED_TELL_BYTES or all of it
+ * @len: bytes of it, the generations and the metadata included
+ * @tell: receives the fields
+ *
+ * Return: 0, or -EBADMSG, also if it is of another length than it says
+ */
+int ored_tell_parse(const void *data, size_t len, struct ored_tell *tell)
+{
+	const u8 *p = data;
+
+	if (!is_kind(p, len, ORED_AREA_TELL, ORED_TELL_BYTES))
+		return -EBADMSG;
+	tell->first = ored_get16(p + 2);
+	tell->id = ored_get32(p + 4);
+	tell->total = ored_get16(p + 8);
+	tell->n = ored_get16(p + 10);
+	tell->meta_len = ored_get16(p + 12);
+	if (tell->first > tell->total || tell->n > tell->total - tell->first)
+		return -EBADMSG;
+	/* Who tells nothing of what there is would be asked forever. */
+	if (!tell->n && tell->first < tell->total)
+		return -EBADMSG;
+	if (tell->meta_len > ORED_AREA_META_MAX || (tell->meta_len && tell->n != 1))
+		return -EBADMSG;
+	return len == ORED_TELL_BYTES + (size_t)tell->n * ORED_TOLD_BYTES + tell->meta_len ?
+	       0 : -EBADMSG;
+}
+
+/**
+ * ored_tell_build() - writes what stands before them
+ * @data: room for ORED_TELL_BYTES
+ * @tell: the fields
+ */
+void ored_tell_build(void *data, const struct ored_tell *tell)
+{
+	u8 *p = data;
+
+	memset(p, 0, ORED_TELL_BYTES);
+	p[0] = ORED_AREA_TELL;
+	ored_put16(p + 2, tell->first);
+	ored_put32(p + 4, tell->id);
+	ored_put16(p + 8, tell->total);
+	ored_put16(p + 10, tell->n);
+	ored_put16(p + 12, tell->meta_len);
+}
+
+/**
+ * ored_told_parse() - decodes one of them
+ * @data: ORED_TOLD_BYTES
+ * @told: receives the fields
+ *
+ * Return: 0, or -EBADMSG: there can be no such generation
+ */
+int ored_told_parse(const void *data, struct ored_told *told)
+{
+	const u8 *p = data;
+
+	told->step = ored_get64(p);
+	told->bytes = ored_get64(p + 8);
+	told->digest = ored_get32(p + 16);
+	told->rank = ored_get16(p + 20);
+	told->digest_only = p[22] & 1;
+	return told->bytes && told->bytes <= ORED_AREA_BYTES_MAX &&
+	       told->step != ORED_NO_STEP && told->rank < ORED_MAX_RANKS ? 0 : -EBADMSG;
+}
+
+/**
+ * ored_told_build() - writes one of them
+ * @data: room for ORED_TOLD_BYTES
+ * @told: the fields
+ */
+void ored_told_build(void *data, const struct ored_told *told)
+{
+	u8 *p = data;
+
+	memset(p, 0, ORED_TOLD_BYTES);
+	ored_put64(p, told->step);
+	ored_put64(p + 8, told->bytes);
+	ored_put32(p + 16, told->digest);
+	ored_put16(p + 20, told->rank);
+	p[22] = told->digest_only;
+}

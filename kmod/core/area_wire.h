@@ -7,7 +7,8 @@
  * block (ASK), with a key for the place that they shall go to, and they are written
  * there (DATA). Who has the generation keeps no state of it, so nobody can exhaust
  * him, and loss is repaired by who suffers from it. An owner only says what there is
- * (OFFER) until each holder says that he has it (ANSWER).
+ * (OFFER) until each holder says that he has it (ANSWER). Who looks for generations
+ * asks what there is (QUERY), and is told so many as fit a packet (TELL).
  */
 #ifndef ORED_CORE_AREA_WIRE_H
 #define ORED_CORE_AREA_WIRE_H
@@ -21,6 +22,8 @@ enum ored_area_kind {
 	ORED_AREA_ASK		= 3,
 	ORED_AREA_DATA		= 4,
 	ORED_AREA_REFUSE	= 5,
+	ORED_AREA_QUERY		= 6,
+	ORED_AREA_TELL		= 7,
 };
 
 /* enum ored_area_code - of an ANSWER or a REFUSE */
@@ -140,11 +143,67 @@ struct ored_refusal {
 	u64	key;
 };
 
+/* Flags of a QUERY */
+#define ORED_QUERY_META	1	/* one generation, with its metadata */
+
+#define ORED_ANY_RANK	0xffff	/* ored_query.rank */
+
+/**
+ * struct ored_query - what generations are there?
+ * @flags: ORED_QUERY_*
+ * @first: so many have been told already
+ * @id: comes back in the TELL
+ * @step: only of this step; ORED_NO_STEP: of any
+ * @rank: only of this rank's state; ORED_ANY_RANK: of any
+ */
+struct ored_query {
+	u8	flags;
+	u16	first;
+	u32	id;
+	u64	step;
+	u16	rank;
+};
+
+/**
+ * struct ored_tell - which of them follow
+ * @first: number of the first of them
+ * @id: of the QUERY
+ * @total: how many there are in all
+ * @n: how many follow
+ * @meta_len: bytes of metadata behind them
+ */
+struct ored_tell {
+	u16	first;
+	u32	id;
+	u16	total;
+	u16	n;
+	u16	meta_len;
+};
+
+/**
+ * struct ored_told - a generation that is whole there
+ * @step: which
+ * @bytes: its length
+ * @digest: CRC32C over all of it
+ * @rank: of whose state
+ * @digest_only: it has been committed so
+ */
+struct ored_told {
+	u64	step;
+	u64	bytes;
+	u32	digest;
+	u16	rank;
+	bool	digest_only;
+};
+
 #define ORED_OFFER_BYTES	48	/* and @meta_len */
 #define ORED_ANSWER_BYTES	24
 #define ORED_ASK_BYTES		48
 #define ORED_WRITE_BYTES	24	/* and the chunk */
 #define ORED_REFUSE_BYTES	16
+#define ORED_QUERY_BYTES	24
+#define ORED_TELL_BYTES		16	/* and @n of the next, and @meta_len */
+#define ORED_TOLD_BYTES		24
 #define ORED_AREA_LEAST		8	/* bytes of any */
 
 static inline u8 ored_area_kind(const void *data)
@@ -162,5 +221,11 @@ int ored_write_parse(const void *data, size_t len, struct ored_write *wr);
 void ored_write_build(void *data, const struct ored_write *wr);
 int ored_refuse_parse(const void *data, size_t len, struct ored_refusal *refusal);
 void ored_refuse_build(void *data, const struct ored_refusal *refusal);
+int ored_query_parse(const void *data, size_t len, struct ored_query *query);
+void ored_query_build(void *data, const struct ored_query *query);
+int ored_tell_parse(const void *data, size_t len, struct ored_tell *tell);
+void ored_tell_build(void *data, const struct ored_tell *tell);
+int ored_told_parse(const void *data, struct ored_told *told);
+void ored_told_build(void *data, const struct ored_told *told);
 
 #endif /* ORED_CORE_AREA_WIRE_H */

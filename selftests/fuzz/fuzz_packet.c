@@ -64,6 +64,9 @@ static void try_area(const u8 *content, size_t len)
 	struct ored_answer answer;
 	struct ored_offer offer;
 	struct ored_write wr;
+	struct ored_query query;
+	struct ored_tell tell;
+	struct ored_told told;
 	struct ored_ask ask;
 	u32 i, sum = 0;
 
@@ -89,6 +92,17 @@ static void try_area(const u8 *content, size_t len)
 	}
 	if (!ored_refuse_parse(content, len, &refusal))
 		MUST(refusal.code < ORED_AREA_CODES);
+	if (!ored_query_parse(content, len, &query)) {
+		ored_query_build(again, &query);
+		MUST(!memcmp(again, content, 18));
+	}
+	if (!ored_tell_parse(content, len, &tell)) {
+		MUST(tell.first + tell.n <= tell.total);
+		for (i = 0; i < tell.n; i++) {
+			if (!ored_told_parse(content + ORED_TELL_BYTES + i * ORED_TOLD_BYTES, &told))
+				MUST(told.bytes && told.rank < ORED_MAX_RANKS);
+		}
+	}
 }
 
 int LLVMFuzzerTestOneInput(const u8 *data, size_t len)

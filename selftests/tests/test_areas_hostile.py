@@ -135,7 +135,7 @@ def test_questions():
         wire[1].send(group.net.hosts[0], asking(2, 343))
         wire[1].send(group.net.hosts[0], asking(5, 0))
         wire[1].send(group.net.hosts[0], asking(5, 1 << 47))
-        wire[1].send(group.net.hosts[0], asking(0, 6))
+        wire[1].send(group.net.hosts[0], asking(0, 8))
         wire[1].send(group.net.hosts[0], genuine[:-1])
         until(lambda: group[0].stats()["bad_control"] == before + 5)
         time.sleep(0.05)

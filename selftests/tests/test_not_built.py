@@ -4,7 +4,7 @@
 """What this version of the module doesn't have is EOPNOTSUPP, and says so."""
 import errno
 
-from lib import abi, areas, tap
+from lib import abi, tap
 from lib.sockets import Socket, join_value, peer, refused
 
 LOCAL = [peer("127.0.0.1", 5000)]
@@ -14,14 +14,6 @@ def test_key():
     with Socket() as sock:
         with refused(errno.EOPNOTSUPP, sock, "key"):
             sock.join(join_value(LOCAL, port=5000, flags=abi.JOIN_KEY, key=b"k" * 16))
-
-
-def test_area_newest():
-    """Areas and their copies are there (test_areas*.py), but nobody asks all ranks."""
-    with areas.Area("a", bytes=4096, nranks=2, copies=2) as sock:
-        sock.remove()
-        with refused(errno.EOPNOTSUPP, sock):
-            sock.getsockopt(abi.SOL_ORED, abi.AREA_NEWEST, 256)
 
 
 @tap.cases(abi.AREA_OPEN, abi.AREA_REMOVE, abi.AREA_COMMIT, abi.AREA_ABORT,

@@ -438,4 +438,73 @@ TEST(writes_answers_and_refusals)
 	CHECK(r.code == r2.code && r.block == r2.block && r.key == r2.key);
 }
 
+TEST(queries)
+{
+	struct ored_query in = {
+		.flags = ORED_QUERY_META, .first = 513, .id = 0xfedcba98, .step = ~0ULL / 5, .rank = 255,
+	}, out;
+	u8 data[ORED_QUERY_BYTES];
+
+	ored_query_build(data, &in);
+	CHECK_EQ(ored_query_parse(data, sizeof(data) - 1, &out), -EBADMSG);
+	CHECK_EQ(ored_query_parse(data, sizeof(data), &out), 0);
+	CHECK(in.flags == out.flags && in.first == out.first && in.id == out.id &&
+	      in.step == out.step && in.rank == out.rank);
+	data[0] = ORED_AREA_TELL;
+	CHECK_EQ(ored_query_parse(data, sizeof(data), &out), -EBADMSG);
+}
+
+TEST(what_is_told)
+{
+	static const struct {
+		u16 first, total, n, meta_len;
+		bool good;
+	} tells[] = {
+		{ 0, 0, 0, 0, true }, { 0, 1, 1, 256, true }, { 3, 7, 4, 0, true },
+		{ 3, 7, 5, 0, false }, { 8, 7, 0, 0, false }, { 3, 7, 0, 0, false },
+		{ 7, 7, 0, 0, true }, { 0, 1, 1, 257, false }, { 0, 2, 2, 1, false },
+		{ 0, 0, 0, 1, false }, { 65534, 65535, 1, 0, true },
+	};
+	struct ored_told in = {
+		.step = 1ULL << 40, .bytes = ORED_AREA_BYTES_MAX, .digest = 7, .rank = 255,
+		.digest_only = true,
+	}, out;
+	u8 data[1024];
+	u32 i;
+
+	for (i = 0; i < ARRAY_SIZE(tells); i++) {
+		struct ored_tell a = {
+			.first = tells[i].first, .id = 9, .total = tells[i].total,
+			.n = tells[i].n, .meta_len = tells[i].meta_len,
+		}, b;
+		size_t len = ORED_TELL_BYTES + a.n * ORED_TOLD_BYTES + a.meta_len;
+
+		memset(&b, 0, sizeof(b));
+		ored_tell_build(data, &a);
+		CHECK_EQ(ored_tell_parse(data, len, &b), tells[i].good ? 0 : -EBADMSG);
+		CHECK_EQ(ored_tell_parse(data, len + 1, &b), -EBADMSG);
+		CHECK_EQ(ored_tell_parse(data, len - 1, &b), -EBADMSG);
+		CHECK(!tells[i].good || (a.first == b.first && a.id == b.id && a.total == b.total &&
+					 a.n == b.n && a.meta_len == b.meta_len));
+	}
+	ored_told_build(data, &in);
+	CHECK_EQ(ored_told_parse(data, &out), 0);
+	CHECK(in.step == out.step && in.bytes == out.bytes && in.digest == out.digest &&
+	      in.rank == out.rank && in.digest_only == out.digest_only);
+	in.bytes++;
+	ored_told_build(data, &in);
+	CHECK_EQ(ored_told_parse(data, &out), -EBADMSG);
+	in.bytes = 0;
+	ored_told_build(data, &in);
+	CHECK_EQ(ored_told_parse(data, &out), -EBADMSG);
+	in.bytes = 1;
+	in.step = ORED_NO_STEP;
+	ored_told_build(data, &in);
+	CHECK_EQ(ored_told_parse(data, &out), -EBADMSG);
+	in.step = 0;
+	in.rank = ORED_MAX_RANKS;
+	ored_told_build(data, &in);
+	CHECK_EQ(ored_told_parse(data, &out), -EBADMSG);
+}
+
 TAP_MAIN

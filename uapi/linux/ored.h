@@ -847,9 +847,19 @@ struct ored_area_status {
  * @buffer: where to, a pointer; 0: to the same place of the open slot
  * @reserved: zero
  *
+ * What is here, in this area, is read first. From peers it comes over the membership
+ * (ORED_JOIN) that a rank of the group has in this namespace, whole blocks of
+ * ORED_AREA_BLOCK at a time, verified as they come: into the open slot without a copy, if
+ * the range begins and ends with blocks or with the generation. Neither commit nor abort
+ * is possible meanwhile (EBUSY). With ORED_ANY_HOLDER the owner is asked, then who
+ * should hold a copy, then whoever has one; a damaged copy, or one that doesn't come, is
+ * passed over.
+ *
  * Errors: ENOENT (no such generation there), ERANGE (beyond its end), EBADMSG (a
- * digest is wrong: holder and place are in the sentence, and nothing of the bad block
- * has been copied), EFAULT.
+ * digest is wrong: holder, place, and whom to ask next are in the sentence, and nothing
+ * of the bad block has been copied to the buffer), ETIMEDOUT (the holder doesn't
+ * answer), EBUSY (another one is reading into the slot), ENODEV, ENOMEM, EFAULT, EINTR
+ * (killed).
  */
 struct ored_area_read {
 	__aligned_u64	step;
@@ -862,10 +872,15 @@ struct ored_area_read {
 };
 
 /**
- * struct ored_area_newest - the newest step that is complete on all ranks
- * @step: that step
- * @holders: for each word of ranks, who was asked and answered
+ * struct ored_area_newest - getsockopt(ORED_AREA_NEWEST): the step to go back to
+ * @step: the newest of which every rank's generation is whole somewhere, with its owner
+ *	or with who holds a copy; ORED_NO_STEP: there is none
+ * @holders: bit r of word r / 64: rank r has said what it has, the caller's included
  * @reserved: zero
+ *
+ * Asks all ranks over the membership as ORED_AREA_READ does, and waits 2 s, or
+ * SO_RCVTIMEO, for those that don't answer: what only they have isn't counted.
+ * Errors: ENOTCONN (no rank of the group has joined here), ENODEV, ENOMEM, EINTR (killed).
  */
 struct ored_area_newest {
 	__aligned_u64	step;

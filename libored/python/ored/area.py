@@ -159,21 +159,46 @@ class Area:
                      for i in range(0, len(data), size))
 
     def load(self, step: Optional[int] = None) -> Tuple[int, bytearray]:
-        """Step and verified copy of a generation; None: the newest. ENOENT if
-        there is none, EBADMSG if it is damaged."""
+        """Step and verified copy of a generation that is here; None: the newest.
+        ENOENT if there is none, EBADMSG if it is damaged."""
         gen = self._find(step)
         data = bytearray(gen.bytes)
         self.read_into(data, gen.step)
         return gen.step, data
 
-    def read_into(self, target: Any, step: int, offset: int = 0) -> None:
-        """Fills memory with a verified part of a generation."""
+    def read_into(self, target: Any, step: int, offset: int = 0, *,
+                  rank: Optional[int] = None,
+                  holder: Optional[int] = None) -> None:
+        """Fills memory with a verified part of a generation: of any rank's state
+        (None: of the area's own), from any rank of the group that has it (None:
+        from this area, its owner, or a holder, the nearest first)."""
         view = buffer.target(target)
         if view.nbytes:
             memory = (ctypes.c_ubyte * view.nbytes).from_buffer(view)
-            self._set(abi.AREA_READ, abi.AREA_READ_STRUCT.pack(
-                step, offset, view.nbytes, self._rank(step), abi.ANY_HOLDER,
-                ctypes.addressof(memory)))
+            self._read(step, offset, view.nbytes, rank, holder,
+                       ctypes.addressof(memory))
+
+    def fetch(self, step: int, length: int, *, rank: Optional[int] = None,
+              holder: Optional[int] = None) -> memoryview:
+        """Fills slot() with the first @length bytes of a generation, as
+        read_into() does, without a copy on the way from another host, and returns
+        that part of it. commit() makes it an own generation."""
+        if not 0 < length <= self._bytes:
+            raise ValueError(f"{length} bytes don't fit the area's {self._bytes}")
+        self._read(step, 0, length, rank, holder, 0)
+        return self.slot()[:length]
+
+    def newest(self, timeout: float = 2.0) -> Optional[int]:
+        """The newest step of which every rank's generation is whole somewhere,
+        or None. timeout: how long to wait for ranks that don't answer, seconds;
+        what only they have isn't counted."""
+        seconds = int(max(timeout, 0.001))
+        micros = int(max(timeout, 0.001) % 1 * 1e6)
+        self._sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVTIMEO,
+                              struct.pack("=qq", seconds, micros))
+        step = abi.AREA_NEWEST_STRUCT.unpack(
+            self._get(abi.AREA_NEWEST, abi.AREA_NEWEST_STRUCT.size))[0]
+        return None if step == abi.NO_STEP else step
 
     def view(self, step: Optional[int] = None) -> View:
         """A generation as it is in memory, without a copy and unverified."""
@@ -221,8 +246,15 @@ class Area:
         raise error.Error(errno.ENOENT, "there is no generation yet"
                           if step is None else f"step {step} is not there")
 
-    def _rank(self, step: int) -> int:
-        return self._find(step).rank
+    def _read(self, step: int, offset: int, length: int, rank: Optional[int],
+              holder: Optional[int], address: int) -> None:
+        try:
+            request = abi.AREA_READ_STRUCT.pack(
+                step, offset, length, self._owner if rank is None else rank,
+                abi.ANY_HOLDER if holder is None else holder, address)
+        except struct.error as err:
+            raise ValueError(f"a number is out of range: {err}") from None
+        self._set(abi.AREA_READ, request)
 
     def _unmap(self) -> None:
         if self._address is not None:
