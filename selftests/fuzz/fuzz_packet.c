@@ -99,7 +99,9 @@ static void try_area(const u8 *content, size_t len)
 	if (!ored_tell_parse(content, len, &tell)) {
 		MUST(tell.first + tell.n <= tell.total);
 		for (i = 0; i < tell.n; i++) {
-			if (!ored_told_parse(content + ORED_TELL_BYTES + i * ORED_TOLD_BYTES, &told))
+			const u8 *at = content + ORED_TELL_BYTES + i * ORED_TOLD_BYTES;
+
+			if (!ored_told_parse(at, &told))
 				MUST(told.bytes && told.rank < ORED_MAX_RANKS);
 		}
 	}

@@ -441,7 +441,8 @@ TEST(writes_answers_and_refusals)
 TEST(queries)
 {
 	struct ored_query in = {
-		.flags = ORED_QUERY_META, .first = 513, .id = 0xfedcba98, .step = ~0ULL / 5, .rank = 255,
+		.flags = ORED_QUERY_META, .first = 513, .id = 0xfedcba98, .step = ~0ULL / 5,
+		.rank = 255,
 	}, out;
 	u8 data[ORED_QUERY_BYTES];
 
